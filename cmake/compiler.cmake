@@ -1,0 +1,20 @@
+# Before project(): where the default compiler is older than g++ 12 (Ubuntu 22.04) or missing, take a
+# newer one by its versioned name. A compiler that the user names (-DCMAKE_CXX_COMPILER, CXX) wins.
+if(CMAKE_CXX_COMPILER OR DEFINED ENV{CXX})
+  return()
+endif()
+find_program(LOCKSTEP_DEFAULT_CXX NAMES c++ g++)
+mark_as_advanced(LOCKSTEP_DEFAULT_CXX)
+set(_version 0)
+if(LOCKSTEP_DEFAULT_CXX)
+  execute_process(COMMAND "${LOCKSTEP_DEFAULT_CXX}" -dumpfullversion -dumpversion
+    OUTPUT_VARIABLE _version OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+endif()
+if(_version VERSION_LESS 12)
+  find_program(LOCKSTEP_NEWER_CXX NAMES g++-12 g++-13 g++-14 g++-15)
+  mark_as_advanced(LOCKSTEP_NEWER_CXX)
+  if(NOT LOCKSTEP_NEWER_CXX)
+    message(FATAL_ERROR "Lockstep needs g++ 12 or newer; found version ${_version}. Run scripts/setup.")
+  endif()
+  set(CMAKE_CXX_COMPILER "${LOCKSTEP_NEWER_CXX}" CACHE FILEPATH "C++ compiler")
+endif()

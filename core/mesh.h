@@ -1,0 +1,51 @@
+// Mesh: named axes over ranks. The last axis is innermost (neighbouring ranks), as in Megatron-LM's
+// default order: tensor parallel fastest, then context, data, pipeline slowest. Every process group
+// is a slice of the mesh, named by the mask of the axes along which its members differ.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace lockstep {
+
+/// In order from outermost to innermost. Hybrid sharding uses the first two data axes
+/// (replicas outside, shards inside); every other strategy uses kData alone.
+enum class Axis : std::uint8_t { kPipeline, kDataReplica, kData, kContext, kTensor, kNone };
+inline constexpr int kAxisCount = 5;
+
+using AxisMask = std::uint8_t;
+constexpr AxisMask mask_of(Axis axis) {
+  return static_cast<AxisMask>(1U << static_cast<unsigned>(axis));
+}
+/// All data-parallel coordinates: replicas and shards.
+inline constexpr AxisMask kDataAxes = mask_of(Axis::kDataReplica) | mask_of(Axis::kData);
+
+std::string_view name_of(Axis axis);
+
+class Mesh {
+ public:
+  Mesh() { sizes_.fill(1); }
+  void set(Axis axis, int size) { sizes_[static_cast<std::size_t>(axis)] = size; }
+  int size(Axis axis) const { return sizes_[static_cast<std::size_t>(axis)]; }
+  int world_size() const;
+  /// Coordinate of `rank` on `axis`; 0 on Axis::kNone.
+  int coordinate(int rank, Axis axis) const;
+  /// Product of the sizes of the axes in `mask`.
+  int count(AxisMask mask) const;
+  /// Mixed-radix index of the coordinates of `rank` on the axes in `mask`, outermost first.
+  int index(AxisMask mask, int rank) const;
+  /// Ranks that differ from `rank` only on the axes in `mask`, ascending.
+  std::vector<int> group(AxisMask mask, int rank) const;
+  /// All groups of that kind, each ascending, ordered by their first member.
+  std::vector<std::vector<int>> groups(AxisMask mask) const;
+  /// `rank` with its coordinate on `axis` replaced.
+  int with(int rank, Axis axis, int coordinate) const;
+
+ private:
+  int stride(Axis axis) const;
+  std::array<int, kAxisCount> sizes_{};
+};
+
+}  // namespace lockstep

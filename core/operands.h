@@ -1,0 +1,93 @@
+// Operands: what each work reads and writes, in the order of its views. The contract between the
+// planner, the value check and the executor; nothing to include at run time.
+//
+// Notation: m tokens (or rows), n output features, k input features, all on this rank. `x?` = only
+// when the module has it. Weights appear in the module's parameter order. [in place] = the output
+// view is the named input. Shapes are Operation::shape extents. A gradient output with flag
+// kAccumulate is added to what the buffer holds.
+//
+//   work                 inputs                                  outputs                    shape
+//   kLoadBatch           -                                       tokens? | x?, labels?      {batch,
+//   seq} kEmbedding           tokens, weight                          y (partial over tp if the {m,
+//   rows, h}
+//                                                                weight is cut by rows)
+//   kEmbeddingGrad       dy, tokens                              dweight                    {m,
+//   rows, h} kPosition            x, weight                               x [in place] {m, rows, h}
+//   kPositionGrad        dy                                      dweight                    {m,
+//   rows, h} kMatmul              x, weight..., bias...                   y {m, n, k, groups}
+//                        (several weights: y is their outputs side by side; groups = experts)
+//   kMatmulGradInput     dy, weight...                           dx                         {m, n,
+//   k, groups} kMatmulGradWeight    dy, x                                   dweight..., dbias...
+//   {m, n, k, groups} kBias                y, bias                                 y [in place] {m,
+//   n} kBiasGrad            dy                                      dbias                      {m,
+//   n} kNorm                x, weight, bias?                        y, statistics              {m,
+//   h} kNormGrad            dy, x, statistics, weight               dx, dweight, dbias?        {m,
+//   h}
+//                        (head norm: x is the fused qkv, weights q and k, y likewise)
+//   kRope, kRopeGrad     x (fused qkv)                           x [in place]               {batch,
+//   seq, a, k, dh} kAttention           qkv                                     y, probs, mask?,
+//   dropped?  {batch, seq, a, k, dh} kAttentionGrad       dy, qkv, probs, mask?, dropped? dqkv
+//   {batch, seq, a, k, dh} kFlashAttention      qkv                                     y, lse
+//   {batch, seq, a, k, dh} kFlashAttentionGrad  dy, qkv, y, lse                         dqkv
+//   {batch, seq, a, k, dh} kGelu, kRelu         x                                       y {m, f}
+//   kGeluGrad, ...       dy, x                                   dx                         {m, f}
+//   kSwiGlu              gate_up (2f wide)                       y (f wide)                 {m, f}
+//   kSwiGluGrad          dy, gate_up                             dgate_up                   {m, f}
+//   kDropout             x                                       y, mask                    {m, h}
+//   kDropoutGrad         dy, mask                                dx                         {m, h}
+//   kAdd                 a, b                                    a + b (may be in place on a)  {n}
+//   kScale               x                                       x * scalar [in place]      {n}
+//   kZero                -                                       x                          {n}
+//   kCast                x                                       y (other dtype)            {n}
+//   kPack                x...                                    y: the inputs side by side, cast
+//   to
+//                        y's dtype, times scalar if any, by layout if any (padding is zero)
+//   kUnpack              x                                       y...: the reverse, padding skipped
+//   kBnSums              x                                       sums (fp32: sum, sum of squares,
+//   count) kBnApply             x, sums, weight, bias, running          y, running [in place] {m,
+//   c} kBnGradSums          dy, x, sums                             gsums                      {m,
+//   c} kBnGradApply         dy, x, sums, gsums, weight              dx, dweight, dbias         {m,
+//   c}
+//                        (gsums local for dweight and dbias; reduced for dx in SyncBatchNorm)
+//   kRoute               logits                                  weights, expert ids        {m,
+//   experts, top} kRouteGrad           dweights, logits, expert ids            dlogits {m, experts,
+//   top} kDispatch            x, expert ids                           rows by expert {m, h, top}
+//   kDispatchGrad        drows, expert ids                       dx                         {m, h,
+//   top} kCombine             rows, weights, expert ids               y {m, h, top} kCombineGrad
+//   dy, rows, weights, expert ids           drows, dweights            {m, h, top} kLossLocalMax
+//   logits                                  max [m]                    {m, local vocab, valid
+//   vocab} kLossLocalSums       logits, max, labels                     sum of exp [m], target
+//   logit [m] kLossFinish          logits, max, sums, target, labels       loss [1] (+=), logits ->
+//   dlogits [in place]
+//                        (dlogits include the scalar: loss scale, 1/tokens; evaluate: loss only)
+//   kUnscaleAndCheck     gradients...                            flag [1] (max of what is there and
+//   1
+//                                                                if any is inf or NaN), gradients
+//                                                                [in place] times 1/loss scale
+//   kSumSquares          gradients...                            sum [1] fp64 (+=); by layout: only
+//                                                                pieces that count in the norm
+//   kClipCoefficient     sum [1]                                 coefficient [1] = min(1, c /
+//   (sqrt(sum) + 1e-6)) kScalerUpdate        flag                                    scaler state
+//   [in place] kSgd, kMomentum, kAdamW, kAdamW8bit
+//                        parameter, gradient, state...           parameter, state... [in place]
+//                        (parameter = master copy where there is one, then one more output: the
+//                        compute parameter, cast from it)
+//   kInitialize          -                                       x: by parameter id, seeded
+//   kUsedMap             -                                       int32 map [parameters]
+//   kCountTokens         labels                                  count [1]
+//   kReadScalar          x [1]                                   - (host reads it)
+//   kDescribeModel       -                                       int64 vector (counts, sizes,
+//   strides) kExpectIssued        -                                       - (host: all kWhenReady
+//   operations of
+//                                                                the previous step were issued,
+//                                                                else error)
+//   kWriteShard          x                                       - (host: boxes by layout)
+//   kCommit              -                                       - (host: manifest rename)
+//
+// Collectives: one input and one output view per part; in place: the output view is the input view
+// (all_reduce, broadcast) or the input view is this rank's slice of the output buffer (all_gather),
+// or the output is this rank's slice of the input buffer (reduce_scatter). `elements` is the count
+// each member contributes or receives: of the shard for all_gather and reduce_scatter (so the whole
+// buffer is members x elements), of the whole message for the others. Reduction kAverage divides by
+// the group's size. A send has one input, a recv one output.
+#pragma once

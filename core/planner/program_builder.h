@@ -1,0 +1,274 @@
+// ProgramBuilder: writes one class's programs operation by operation.
+//
+// It keeps the buffer table, infers dependencies between streams from what each operation reads and
+// writes (read after write, write after read, write after write), and either emits operations or
+// only counts them (for summaries: 200,000 a second). Strategies written by hand use it too:
+//
+//   PlanBuilder tables(mesh, graph);
+//   ProgramBuilder b(tables, ProgramBuilder::Mode::kEmit);
+//   b.begin_section();
+//   b.at(Phase::kForward, module, microbatch);
+//   const BufferId y = b.alloc(Category::kActivation, DType::kBf16, elements);
+//   b.compute(Work::kGelu, {m, f}, {b.whole(x)}, {b.whole(y)});
+//
+// In counting mode `repeat` runs its body for the first, one middle and the last index only and
+// scales the middle; the body must behave alike for all middle indices. Per-index state of the
+// caller goes through `slot`.
+#pragma once
+
+#include <array>
+#include <initializer_list>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "core/check.h"
+#include "core/plan.h"
+#include "core/plan_summary.h"
+
+namespace lockstep {
+
+using BufferId = std::uint32_t;
+using OperationId = std::uint32_t;
+inline constexpr OperationId kNoOperation = 0xffffffffU;
+
+/// The tables that all programs of a plan share.
+class PlanBuilder {
+ public:
+  PlanBuilder(Mesh mesh, std::shared_ptr<const ModelGraph> graph);
+
+  /// Index of the communicator, made on first use.
+  std::uint8_t communicator(AxisMask axes,
+                            std::uint64_t pipeline_coordinates = 0,
+                            bool control = false);
+  std::uint16_t layout(const Layout& layout);
+  std::uint32_t shape(const Shape& shape);
+  std::uint16_t scalar(const Scalar& scalar);
+  /// The constant numerator / denominator.
+  std::uint16_t factor(std::int64_t numerator, std::int64_t denominator);
+
+  Plan& plan() { return plan_; }
+  const Mesh& mesh() const { return plan_.mesh; }
+  const ModelGraph& graph() const { return *plan_.graph; }
+
+ private:
+  Plan plan_;
+  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> shape_index_;
+};
+
+/// What an operation may have beyond its operands.
+struct Extras {
+  Stream stream = Stream::kCompute;
+  std::uint16_t flags = 0;
+  std::uint16_t scalar = kNoScalar;
+  std::uint16_t layout = kNoLayout;
+  BufferId guard = kNoBuffer;
+  Issue issue = Issue::kInOrder;
+  std::int16_t root = -1;
+  std::span<const OperationId> after = {};  ///< dependencies beyond the inferred ones
+};
+
+struct AllocOptions {
+  Lifetime lifetime = Lifetime::kStep;
+  Storage storage = Storage::kDevice;
+  std::int32_t parameter = -1;
+  std::uint16_t layout = kNoLayout;
+  BufferId alias_of = kNoBuffer;
+  std::int64_t alias_offset = 0;
+};
+
+using Views = std::span<const View>;
+
+class ProgramBuilder {
+ public:
+  enum class Mode : std::uint8_t { kEmit, kCount };
+
+  ProgramBuilder(PlanBuilder& tables, Mode mode);
+
+  bool counting() const { return mode_ == Mode::kCount; }
+  PlanBuilder& tables() { return tables_; }
+  const ModelGraph& graph() const { return tables_.graph(); }
+
+  /// Starts a section; persistent buffers of earlier sections live on.
+  void begin_section();
+  /// Ends it: the program (empty when counting).
+  Program end_section();
+  /// Counting: the summary of the section just ended.
+  ProgramSummary summary() const;
+  /// The class's buffer table, after the last section.
+  std::vector<Buffer> take_buffers();
+
+  /// Context of the operations that follow.
+  void at(Phase phase, std::uint32_t module = kNoModule, std::int32_t microbatch = -1);
+  void at_phase(Phase phase) { phase_ = phase; }
+  Phase phase() const { return phase_; }
+  std::uint32_t module() const { return module_; }
+  std::int32_t microbatch() const { return microbatch_; }
+
+  BufferId alloc(Category category,
+                 DType dtype,
+                 std::int64_t elements,
+                 const AllocOptions& options = {});
+  void free(BufferId buffer);
+  const Buffer& buffer(BufferId id) const { return buffers_[id]; }
+  bool live(BufferId id) const { return state_[id].live; }
+
+  View whole(BufferId id) const { return {id, Axis::kNone, 0, buffers_[id].elements, 0}; }
+  static View range(BufferId id, std::int64_t offset, std::int64_t elements) {
+    return {id, Axis::kNone, offset, elements, 0};
+  }
+  /// This rank's slice of `elements` elements: offset + coordinate(axis) * elements.
+  static View slice(BufferId id, Axis axis, std::int64_t elements, std::int64_t offset = 0) {
+    return {id, axis, offset, elements, elements};
+  }
+
+  OperationId compute(
+      Work work, const Shape& shape, Views inputs, Views outputs, const Extras& extras = {});
+  OperationId compute(Work work,
+                      const Shape& shape,
+                      std::initializer_list<View> inputs,
+                      std::initializer_list<View> outputs,
+                      const Extras& extras = {}) {
+    return compute(work,
+                   shape,
+                   Views(inputs.begin(), inputs.size()),
+                   Views(outputs.begin(), outputs.size()),
+                   extras);
+  }
+  /// A host operation (kHost, on Stream::kHost).
+  OperationId host(Work work,
+                   const Shape& shape,
+                   std::initializer_list<View> inputs,
+                   std::initializer_list<View> outputs,
+                   const Extras& extras = {});
+
+  /// `elements` as in core/operands.h; dtype is that of the input's (or output's) buffer.
+  OperationId collective(Collective kind,
+                         std::uint8_t communicator,
+                         Reduction reduction,
+                         std::int64_t elements,
+                         const View& input,
+                         const View& output,
+                         const Extras& extras);
+  OperationId send(std::uint8_t communicator, int peer, std::uint32_t tag, const View& input);
+  OperationId recv(std::uint8_t communicator, int peer, std::uint32_t tag, const View& output);
+
+  /// body(i) for i in [0, n), ascending or descending.
+  template <typename Body>
+  void repeat(std::int64_t n, Body&& body) {
+    repeat_in(n, false, body);
+  }
+  template <typename Body>
+  void repeat_reverse(std::int64_t n, Body&& body) {
+    repeat_in(n, true, body);
+  }
+  /// Counting mode keeps per-index state only of the first, one middle and the last index.
+  std::int64_t slot(std::int64_t i, std::int64_t n) const {
+    return !counting() || i == 0 || i == n - 1 ? i : 1;
+  }
+  /// Runs `body` when emitting; when counting, runs it once per key and replays its effect.
+  template <typename Body>
+  void once_per(std::uint64_t key, Body&& body) {
+    if (!counting()) {
+      body();
+    } else if (!replay(key)) {
+      const Frame frame = begin_fragment();
+      body();
+      end_fragment(key, frame);
+    }
+  }
+
+  std::int64_t held(Category category) const { return held_[static_cast<std::size_t>(category)]; }
+  const CategoryBytes& held() const { return held_; }
+  std::uint32_t next_operation() const {
+    return static_cast<std::uint32_t>(program_.operations.size());
+  }
+
+ private:
+  static constexpr int kStreams = 7;
+  /// Who touched a live buffer last, per stream, for dependency inference.
+  struct BufferState {
+    bool live = false;
+    OperationId writer = kNoOperation;
+    Stream writer_stream = Stream::kCompute;
+    std::array<OperationId, kStreams> reader{};
+  };
+  /// Memory tracking set aside while a fragment or a scaled iteration runs.
+  struct Frame {
+    CategoryBytes start{};
+    MemoryPeak peak;
+    std::int64_t peak_total = 0;
+    std::size_t journal = 0;
+    std::int64_t operations = 0;
+  };
+  struct Fragment {
+    CategoryBytes delta{};
+    CategoryBytes peak_delta{};
+    MemoryPeak peak;
+    std::vector<std::pair<std::uint32_t, std::int64_t>> counts;
+    std::int64_t operations = 0;
+    std::int64_t times = 0;
+  };
+
+  template <typename Body>
+  void repeat_in(std::int64_t n, bool reverse, Body&& body) {
+    if (!counting() || n <= 2) {
+      for (std::int64_t i = 0; i < n; ++i) {
+        body(reverse ? n - 1 - i : i);
+      }
+      return;
+    }
+    body(reverse ? n - 1 : 0);
+    const Frame frame = begin_scaled(n - 2);
+    body(std::int64_t{1});
+    end_scaled(n - 2, frame);
+    body(reverse ? 0 : n - 1);
+  }
+
+  OperationId emit(Operation op, Views inputs, Views outputs, const Extras& extras);
+  void count(const Operation& op);
+  std::uint32_t count_index(const OperationCount& entry);
+  void hold(Category category, std::int64_t bytes);
+  void merge_peak(const MemoryPeak& peak, std::int64_t peak_total);
+  void depend(Stream stream, OperationId on, Stream on_stream);
+  void infer_dependencies(Stream stream, Views inputs, Views outputs);
+  void record_use(Stream stream, OperationId id, Views inputs, Views outputs);
+  BufferId new_buffer(const Buffer& buffer);
+  Frame begin_scaled(std::int64_t times);
+  void end_scaled(std::int64_t times, const Frame& frame);
+  Frame begin_fragment();
+  void end_fragment(std::uint64_t key, const Frame& frame);
+  bool replay(std::uint64_t key);
+  Operation operation(OperationKind kind, const Extras& extras) const;
+
+  PlanBuilder& tables_;
+  Mode mode_;
+  Phase phase_ = Phase::kInit;
+  std::uint32_t module_ = kNoModule;
+  std::int32_t microbatch_ = -1;
+
+  Program program_;
+  std::vector<Buffer> buffers_;
+  std::vector<BufferState> state_;
+  std::unordered_map<std::uint64_t, std::vector<BufferId>> free_ids_;
+  /// synced_[a][b]: stream a is already ordered after operation synced_[a][b] of stream b.
+  std::array<std::array<std::int64_t, kStreams>, kStreams> synced_{};
+  std::vector<std::uint32_t> pending_;  ///< dependencies of the operation being built
+
+  CategoryBytes held_{};
+  std::int64_t held_total_ = 0;
+  std::int64_t peak_total_ = 0;
+  bool peak_open_ = false;  ///< the next operation names the peak
+  MemoryPeak peak_;
+  CategoryBytes at_start_{};
+
+  std::int64_t multiplicity_ = 1;
+  std::int64_t operations_ = 0;
+  std::vector<OperationCount> counts_;
+  std::vector<std::uint32_t> count_table_;  ///< open addressing into counts_
+  std::vector<std::pair<std::uint32_t, std::int64_t>> journal_;
+  int recording_ = 0;
+  std::unordered_map<std::uint64_t, Fragment> fragments_;
+};
+
+}  // namespace lockstep

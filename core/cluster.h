@@ -1,0 +1,58 @@
+// ClusterSpec: the machine. Devices, links inside a node, links between nodes, each preset with its
+// source. Rates are per second in SI units (10^12 FLOP/s, 10^9 byte/s written out), sizes in bytes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/limits.h"
+#include "core/problems.h"
+#include "core/training.h"
+
+namespace lockstep {
+
+struct DeviceSpec {
+  std::string name = "cpu-core";
+  double fp64_flops = 48e9;  ///< peak dense FLOP/s per dtype; 0 = not supported
+  double fp32_flops = 96e9;
+  double tf32_flops = 96e9;
+  double bf16_flops = 96e9;
+  double fp16_flops = 96e9;
+  double fp8_flops = 0;
+  std::int64_t memory_bytes = std::int64_t{2} << 30;
+  double memory_bandwidth = 6.4e9;  ///< byte/s
+  double launch_overhead_s = 1e-6;  ///< host time to issue one operation
+  std::int64_t context_bytes = 0;   ///< driver context and libraries, outside any allocator
+};
+
+enum class LinkKind : std::uint8_t { kSharedMemory, kPcie, kNvlink, kNvswitch, kNetwork };
+
+struct LinkSpec {
+  LinkKind kind = LinkKind::kSharedMemory;
+  double bandwidth = 3.2e9;  ///< byte/s per device and direction (intra), per NIC (network)
+  double latency_s = 1e-6;
+};
+
+/// The defaults are the preset "cpu-laptop" (core/cluster_presets.cpp says where they come from),
+/// so that a scenario without a cluster describes a machine that everybody has.
+struct ClusterSpec {
+  std::string name = "cpu-laptop";
+  DeviceSpec device;
+  std::int64_t nodes = 1;  ///< a node is what intra_node connects: for NVL72, all 72 devices
+  std::int64_t devices_per_node = 8;
+  LinkSpec intra_node;
+  LinkSpec inter_node{LinkKind::kNetwork, 0.125e9, 50e-6};
+  std::int64_t nics_per_node = 1;
+  std::vector<std::string> sources;  ///< where each figure comes from
+
+  std::int64_t devices() const { return saturating_product({nodes, devices_per_node}); }
+};
+
+/// Peak dense FLOP/s of matrix products in this precision; 0 where the device cannot do it.
+double peak_flops(const DeviceSpec& device, Precision precision);
+
+/// All problems of the cluster section by itself, with key paths below "cluster".
+void validate(const ClusterSpec& cluster, Problems& problems);
+
+}  // namespace lockstep

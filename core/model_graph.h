@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/dtype.h"
@@ -62,10 +63,17 @@ struct TensorDef {
   std::string name;
   Region region = Region::kTokens;
   std::int64_t width = 0;
+  std::int64_t per_token = 1;  ///< rows per token (expert rows: experts per token)
   TensorType type = TensorType::kActivation;
-  bool saved = false;      ///< some backward work reads it
   bool statistic = false;  ///< small per-row numbers that the papers' closed forms leave out
   bool alias = false;      ///< written in place over its module's first input
+
+  // Derived when the template is finished. Modules by index into SegmentTemplate::modules.
+  std::int8_t storage = 0;            ///< tensor whose memory it is (itself unless an alias)
+  std::int16_t last_reader = -1;      ///< last module whose forward reads or writes it
+  std::int16_t first_saver = -1;      ///< first module whose backward reads it; -1 = not saved
+  std::int16_t gradient_sources = 0;  ///< modules that add to its gradient
+  bool saved() const { return first_saver >= 0; }
 };
 
 inline constexpr std::int8_t kNoTensor = -1;
@@ -79,7 +87,9 @@ struct ModuleDef {
   std::vector<std::int8_t> inputs;
   std::vector<std::int8_t> outputs;
   std::vector<std::int16_t> parameters;
-  std::int16_t weights = 0;  ///< of `parameters`, how many are weights (the rest are biases)
+  std::int16_t weights = 0;        ///< of `parameters`, how many are weights (the rest are biases)
+  bool saves_output = false;       ///< attention: backward reads the output (flash)
+  std::vector<std::int8_t> saved;  ///< storage tensors that backward reads, derived
 };
 
 /// How tensor parallelism cuts a parameter.
@@ -133,8 +143,12 @@ struct ModelGraph {
   const SegmentTemplate& form(const Segment& segment) const {
     return templates[static_cast<std::size_t>(segment.form)];
   }
+  const Segment& segment_of(std::uint32_t module) const {
+    return segments[static_cast<std::size_t>(segment_of_module[module])];
+  }
   const ModuleDef& module(std::uint32_t id) const;
   const ParameterDef& parameter(std::int32_t id) const;
+  std::int32_t parameter_total() const { return static_cast<std::int32_t>(parameters.size()); }
   std::string parameter_name(std::int32_t id) const;  ///< "h.3.attn.qkv.weight"
   std::string module_name(std::uint32_t id) const;    ///< "h.3.attn.qkv"; "-" for kNoModule
   /// Logical parameters: every element once, tied copies and padding not counted.

@@ -194,7 +194,7 @@ void visit_fields(Visitor& v, Spec& pipeline) {
   v.field("chunks", pipeline.chunks, IntRange{1, kMaxStages}, "virtual stages per rank");
   v.field("layers_per_stage",
           pipeline.layers_per_stage,
-          IntRange{0, kMaxLayers},
+          IntRange{1, kMaxLayers},
           "uneven stages in model order; [] = as even as possible");
   v.field("actions_csv", pipeline.actions_csv, "PyTorch action CSV that replaces the schedule");
 }

@@ -1,5 +1,7 @@
 #include "core/model_graph.h"
 
+#include <algorithm>
+
 #include "core/check.h"
 #include "core/layout.h"
 #include "core/model_templates.h"
@@ -118,6 +120,14 @@ std::int64_t local_rows(const ParameterDef& parameter, std::int64_t tensor) {
 
 std::int64_t local_columns(const ParameterDef& parameter, std::int64_t tensor) {
   return parameter.cut == ParameterCut::kColumns ? parameter.columns / tensor : parameter.columns;
+}
+
+std::int64_t valid_local_rows(const ParameterDef& parameter,
+                              std::int64_t tensor,
+                              std::int64_t coordinate) {
+  const std::int64_t rows = local_rows(parameter, tensor);
+  const std::int64_t first = parameter.cut == ParameterCut::kRows ? coordinate * rows : 0;
+  return std::clamp<std::int64_t>(parameter.rows - first, 0, rows);
 }
 
 std::shared_ptr<const ModelGraph> build_model_graph(const ModelSpec& model,

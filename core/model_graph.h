@@ -5,7 +5,7 @@
 // module saves for backward, how a tensor is cut by tensor parallelism and which gradients are
 // partial sums are data here, so the planner emits forward and backward of every model by one rule.
 //
-// What it is not: an order in time (planner) or a cost (simulator).
+// What it is not: an order in time (planner) or a cost (core/module_cost.h, simulator).
 #pragma once
 
 #include <array>
@@ -87,8 +87,9 @@ struct ModuleDef {
   std::vector<std::int8_t> inputs;
   std::vector<std::int8_t> outputs;
   std::vector<std::int16_t> parameters;
-  std::int16_t weights = 0;        ///< of `parameters`, how many are weights (the rest are biases)
-  bool saves_output = false;       ///< attention: backward reads the output (flash)
+  std::int16_t weights = 0;   ///< of `parameters`, how many are weights (the rest are biases)
+  std::int16_t groups = 1;    ///< linear: independent products (experts), tokens split among them
+  bool saves_output = false;  ///< attention: backward reads the output (flash)
   std::vector<std::int8_t> saved;  ///< storage tensors that backward reads, derived
 };
 
@@ -172,23 +173,11 @@ DType dtype_of(TensorType type, const TrainingSpec& training);
 /// Rows and columns of a parameter on one tensor-parallel rank (vocabulary rows padded).
 std::int64_t local_rows(const ParameterDef& parameter, std::int64_t tensor);
 std::int64_t local_columns(const ParameterDef& parameter, std::int64_t tensor);
-
-/// Floating-point operations and bytes moved of one module on one rank, per phase.
-/// A product of m x k by k x n counts 2mnk (PaLM, arXiv:2204.02311 appendix B); attention is
-/// counted in full, not its causal half. Bytes: every operand read or written once.
-struct ModuleCost {
-  double forward_flops = 0;
-  double backward_input_flops = 0;
-  double backward_weight_flops = 0;
-  double forward_bytes = 0;
-  double backward_bytes = 0;
-  std::int64_t saved_bytes = 0;            ///< kept from forward to backward
-  std::int64_t saved_statistic_bytes = 0;  ///< of which row statistics
-};
-ModuleCost module_cost(const ModelGraph& graph,
-                       std::uint32_t module,
-                       const TrainingSpec& training,
-                       const LocalSizes& sizes);
+/// Rows of tensor-parallel rank `coordinate` that are not padding of the vocabulary. Padding stands
+/// last: the rank's logical rows begin at coordinate * local_rows.
+std::int64_t valid_local_rows(const ParameterDef& parameter,
+                              std::int64_t tensor,
+                              std::int64_t coordinate);
 
 /// Builds the graph of `model` as `training` runs it (attention kind, dropout).
 std::shared_ptr<const ModelGraph> build_model_graph(const ModelSpec& model,

@@ -9,14 +9,27 @@ class Parameters {
   Parameters(TemplateBuilder& builder, const ModelSpec& model)
       : builder_(builder), layer_norm_(model.norm == NormKind::kLayerNorm) {}
 
-  std::vector<std::int16_t> norm(const std::string& name,
-                                 std::int64_t width,
-                                 PartialGradient partial = PartialGradient::kWithSequenceParallel) {
+  std::vector<std::int16_t> norm(const std::string& name, std::int64_t width) {
+    const PartialGradient partial = PartialGradient::kWithSequenceParallel;
     std::vector<std::int16_t> ids{vector(name + ".weight", width, ParameterCut::kNone, partial)};
     if (layer_norm_) {
       ids.push_back(vector(name + ".bias", width, ParameterCut::kNone, partial));
     }
     return ids;
+  }
+  /// RMSNorm over each head of queries and of keys, whatever norm the model has elsewhere. A
+  /// tensor-parallel rank sees its own heads only, so its gradients are always parts of a sum.
+  std::vector<std::int16_t> head_norm(const std::string& prefix, std::int64_t width) {
+    std::vector<std::int16_t> ids;
+    for (const char* name : {"q_norm.weight", "k_norm.weight"}) {
+      ids.push_back(vector(prefix + name, width, ParameterCut::kNone, PartialGradient::kAlways));
+    }
+    return ids;
+  }
+  std::vector<std::int16_t> batch_norm(const std::string& name, std::int64_t width) {
+    const PartialGradient never = PartialGradient::kNever;
+    return {vector(name + ".weight", width, ParameterCut::kNone, never),
+            vector(name + ".bias", width, ParameterCut::kNone, never)};
   }
   std::int16_t weight(const std::string& name,
                       std::int64_t rows,
@@ -82,6 +95,9 @@ BlockParameters gpt2_block_parameters(TemplateBuilder& builder, const ModelSpec&
   if (m.output_bias) {
     ids.out.push_back(make.bias("attn.c_proj", m.hidden, ParameterCut::kNone));
   }
+  if (m.qk_norm) {
+    ids.head_norm = make.head_norm("attn.", m.head_dim);
+  }
   ids.norm2 = make.norm("ln_2", m.hidden);
   const std::int64_t up_rows = (m.gated_mlp() ? 2 : 1) * m.intermediate;
   ids.up.push_back(make.weight("mlp.c_fc", up_rows, m.hidden, ParameterCut::kRows));
@@ -124,11 +140,7 @@ BlockParameters llama_block_parameters(TemplateBuilder& builder, const ModelSpec
     ids.out.push_back(make.bias("self_attn.o_proj", m.hidden, ParameterCut::kNone));
   }
   if (m.qk_norm) {
-    for (const char* name : {"self_attn.q_norm", "self_attn.k_norm"}) {
-      for (const std::int16_t id : make.norm(name, m.head_dim, PartialGradient::kAlways)) {
-        ids.head_norm.push_back(id);
-      }
-    }
+    ids.head_norm = make.head_norm("self_attn.", m.head_dim);
   }
   const std::int64_t copies = m.is_moe() ? m.experts : 1;
   if (m.is_moe()) {
@@ -146,7 +158,7 @@ BlockParameters llama_block_parameters(TemplateBuilder& builder, const ModelSpec
   ids.down.push_back(
       make.weight("mlp.down_proj", copies * m.hidden, m.intermediate, ParameterCut::kColumns));
   if (m.mlp_bias) {
-    ids.down.push_back(make.bias("mlp.down_proj", m.hidden, ParameterCut::kNone));
+    ids.down.push_back(make.bias("mlp.down_proj", copies * m.hidden, ParameterCut::kNone));
   }
   ids.norm1 = make.norm("input_layernorm", m.hidden);
   ids.norm2 = make.norm("post_attention_layernorm", m.hidden);
@@ -159,10 +171,12 @@ void add_linear(TemplateBuilder& builder,
                 std::int8_t input,
                 std::int8_t output,
                 const std::vector<std::int16_t>& parameters,
-                std::int16_t weights) {
+                std::int16_t weights,
+                std::int16_t groups = 1) {
   ModuleDef& module = builder.module(ModuleKind::kLinear, name, {input}, {output}, parameters);
   module.cut = cut;
   module.weights = weights;
+  module.groups = groups;
 }
 
 std::int8_t add_norm(TemplateBuilder& builder,
@@ -255,13 +269,14 @@ std::int8_t add_feed_forward(TemplateBuilder& builder,
                              std::int8_t input,
                              const BlockParameters& ids,
                              std::int64_t per_token) {
+  const auto groups = static_cast<std::int16_t>(model.is_moe() ? model.experts : 1);
   const std::int8_t up =
       builder.tensor("mlp up", Region::kWidth, (model.gated_mlp() ? 2 : 1) * model.intermediate);
-  add_linear(builder, "mlp.up", LinearCut::kColumn, input, up, ids.up, ids.up_weights);
+  add_linear(builder, "mlp.up", LinearCut::kColumn, input, up, ids.up, ids.up_weights, groups);
   const std::int8_t active = builder.tensor("mlp activation", Region::kWidth, model.intermediate);
   builder.module(ModuleKind::kActivation, "mlp.activation", {up}, {active});
   const std::int8_t down = builder.tensor("mlp down", Region::kTokens, model.hidden);
-  add_linear(builder, "mlp.down", LinearCut::kRow, active, down, ids.down, 1);
+  add_linear(builder, "mlp.down", LinearCut::kRow, active, down, ids.down, 1, groups);
   for (const std::int8_t tensor : {up, active, down}) {
     builder.at(tensor).per_token = per_token;
   }
@@ -398,13 +413,11 @@ std::vector<SegmentTemplate> mlp_templates(const ModelSpec& model) {
       const std::int8_t sums =
           builder.tensor("batch sums", Region::kVector, 2 * out + 1, TensorType::kFp32);
       builder.at(sums).statistic = true;
-      Parameters batch_norm(builder, model);
-      const std::int16_t scale = batch_norm.norm("batch_norm", out).front();
       builder.module(ModuleKind::kBatchNorm,
                      "batch_norm",
                      {y},
                      {normed, sums},
-                     {scale, static_cast<std::int16_t>(scale + 1)});
+                     make.batch_norm("batch_norm", out));
       y = normed;
     }
     const std::int8_t active = builder.tensor("active", Region::kTokens, out);

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
+
+#include <fmt/format.h>
 
 namespace lockstep {
 namespace {
@@ -193,24 +194,25 @@ std::string not_valid_message(std::string_view text, std::span<const std::string
   for (const std::string_view candidate : candidates) {
     list += (list.empty() ? "" : ", ") + std::string(candidate);
   }
-  return quoted(text) + " is not valid, nearest is \"" + nearest(text, candidates) + "\" (one of " +
-         list + ")";
+  return in_quotes(text) + " is not valid, nearest is \"" + nearest(text, candidates) +
+         "\" (one of " + list + ")";
 }
 
-std::string quoted(std::string_view text) {
-  constexpr std::size_t kShown = 60;
-  std::string result = "\"";
-  for (const char c : text.substr(0, kShown)) {
+std::string printable(std::string_view text, std::size_t length) {
+  std::string result;
+  for (const char c : text.substr(0, length)) {
     if (c >= ' ' && c <= '~') {
       result += c;
     } else {
-      char buffer[8];
-      std::snprintf(
-          buffer, sizeof buffer, "\\x%02X", static_cast<unsigned>(static_cast<unsigned char>(c)));
-      result += buffer;
+      result += fmt::format("\\x{:02X}", static_cast<unsigned char>(c));
     }
   }
-  return result + (text.size() > kShown ? "...\"" : "\"");
+  return text.size() > length ? result + "..." : result;
+}
+
+std::string in_quotes(std::string_view text) {
+  constexpr std::size_t kShown = 60;
+  return '"' + printable(text, kShown) + '"';
 }
 
 }  // namespace lockstep

@@ -117,8 +117,11 @@ std::string nearest(std::string_view text, std::span<const std::string_view> can
 /// "zero1" (one of dp, ddp, ...)`.
 std::string not_valid_message(std::string_view text, std::span<const std::string_view> candidates);
 
-/// Text of unknown origin in quotes, safe to print on one line: control bytes and bytes that are
-/// not ASCII are shown as \xNN, and more than 60 characters are cut.
-std::string quoted(std::string_view text);
+/// Text of unknown origin, fit for one line of any terminal: control bytes and bytes that are not
+/// ASCII are shown as \xNN, and more than `length` characters are cut.
+std::string printable(std::string_view text, std::size_t length);
+
+/// The same in quotes, at most 60 characters of it.
+std::string in_quotes(std::string_view text);
 
 }  // namespace lockstep

@@ -286,7 +286,7 @@ class ConfigReader {
     }
     assume(model_type.empty() ? "model_type is absent: read by the generic keys"
                               : fmt::format("model_type {} is unknown: read by the generic keys",
-                                            quoted(model_type)));
+                                            in_quotes(model_type)));
     return {"", "PretrainedConfig", {}, false};
   }
 
@@ -307,7 +307,7 @@ class ConfigReader {
                                                                 : ActivationKind::kSwiGlu;
     assume(fmt::format("MLP: {}, as the activation is {}",
                        model_.gated_mlp() ? "gated, three matrices" : "two matrices",
-                       act.empty() ? "not named" : quoted(act)));
+                       act.empty() ? std::string("not named") : in_quotes(act)));
     const bool rope = find({"rope_theta", "rope_parameters", "rope_scaling"}) != nullptr;
     const bool learned = !rope && find({"n_positions", "n_ctx"}) != nullptr;
     model_.position = learned ? PositionKind::kLearned : PositionKind::kRope;
@@ -422,7 +422,7 @@ class ConfigReader {
       model_.activation = ActivationKind::kRelu;
     } else if (!fits) {
       assume(fmt::format("activation {} is treated as {}: the shapes are the same",
-                         quoted(act),
+                         in_quotes(act),
                          name_of(model_.activation)));
     }
   }
@@ -476,7 +476,7 @@ class ConfigReader {
     type = type == nullptr && scaling != nullptr ? scaling->find("type") : type;
     if (type != nullptr && type->string != "default") {
       assume(fmt::format("rotary scaling {} is not applied: it changes angles, not sizes",
-                         quoted(type->string)));
+                         in_quotes(type->string)));
     }
   }
 

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/names.h"
 
 namespace lockstep {
 namespace {
@@ -312,18 +313,6 @@ std::string read_text_file(const std::string& path, std::string_view component) 
                         fmt::format("{}: cannot be read: {}", name, std::strerror(errno)));
   }
   return text;
-}
-
-std::string printable(std::string_view text, std::size_t length) {
-  std::string result;
-  for (const char c : text.substr(0, length)) {
-    if (c >= ' ' && c <= '~') {
-      result += c;
-    } else {
-      result += fmt::format("\\x{:02X}", static_cast<unsigned char>(c));
-    }
-  }
-  return text.size() > length ? result + "..." : result;
 }
 
 }  // namespace lockstep

@@ -48,8 +48,4 @@ JsonValue parse_json(std::string_view text, std::string_view source, std::string
 /// The whole file, at most kMaxJsonBytes; a directory or a missing file is a BadInputError.
 std::string read_text_file(const std::string& path, std::string_view component);
 
-/// `text` with control bytes and non-ASCII bytes as \xNN, cut after `length` characters: fit for
-/// one line of any terminal.
-std::string printable(std::string_view text, std::size_t length);
-
 }  // namespace lockstep

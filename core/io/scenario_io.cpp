@@ -71,7 +71,8 @@ class KeyLister {
   void section(const char* key, const std::vector<Spec>& /*specs*/, const char* help) {
     std::vector<KeyInfo> of_entry;
     KeyLister inner("", of_entry);
-    visit_fields(inner, Spec{});
+    const Spec entry;
+    visit_fields(inner, entry);
     std::string members;
     for (const KeyInfo& info : of_entry) {
       members += (members.empty() ? "" : ", ") + info.key;

@@ -97,7 +97,7 @@ TEST_CASE("The nearest name is suggested, the first of equals, none of none") {
 }
 
 TEST_CASE("Quoted text stays on one line and short") {
-  CHECK(quoted("a\nb") == "\"a\\x0Ab\"");
-  CHECK(quoted("\xff") == "\"\\xFF\"");
-  CHECK(quoted(std::string(1000, 'x')).size() < 70);
+  CHECK(in_quotes("a\nb") == "\"a\\x0Ab\"");
+  CHECK(in_quotes("\xff") == "\"\\xFF\"");
+  CHECK(in_quotes(std::string(1000, 'x')).size() < 70);
 }

@@ -176,11 +176,19 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return rows[a.size() % 3][b.size()];
 }
 
+std::size_t slip_distance(std::string_view text, std::string_view candidate) {
+  constexpr std::size_t kTelling = 3;
+  const std::size_t distance = edit_distance(text, candidate);
+  const bool beginning = text.size() >= kTelling && text.size() < candidate.size() &&
+                         same_word(text, candidate.substr(0, text.size()));
+  return beginning ? std::min<std::size_t>(distance, 1) : distance;
+}
+
 std::string nearest(std::string_view text, std::span<const std::string_view> candidates) {
   std::string_view best;
   std::size_t best_distance = 0;
   for (const std::string_view candidate : candidates) {
-    const std::size_t distance = edit_distance(text, candidate);
+    const std::size_t distance = slip_distance(text, candidate);
     if (best.empty() || distance < best_distance) {
       best = candidate;
       best_distance = distance;

@@ -110,7 +110,11 @@ bool same_word(std::string_view a, std::string_view b);
 /// string alignment), each counting one; case and the difference of '-' and '_' count nothing.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// The candidate with the smallest edit distance (the first of several); empty without candidates.
+/// How far `text` is from meaning `candidate`: the edit distance, and 1 for a beginning of it of at
+/// least three characters ("memory" means "memory_bytes").
+std::size_t slip_distance(std::string_view text, std::string_view candidate);
+
+/// The candidate with the smallest slip distance (the first of several); empty without candidates.
 std::string nearest(std::string_view text, std::span<const std::string_view> candidates);
 
 /// What to answer to a word that is none of the candidates: `"zero4" is not valid, nearest is

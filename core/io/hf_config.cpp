@@ -292,8 +292,10 @@ class ConfigReader {
 
   /// An unknown model_type: the keys it has tell what form it probably has.
   void guess_form() {
+    std::vector<std::string> assumptions = std::move(model_.assumptions);
     model_ = llama_form(shape(1, 1, 1, 0, 0), 2, 2048);
     model_.tied_embeddings = true;
+    model_.assumptions = std::move(assumptions);
     const bool layer_norm =
         find({"layer_norm_epsilon", "layer_norm_eps", "layernorm_epsilon"}) != nullptr &&
         find({"rms_norm_eps"}) == nullptr;

@@ -129,7 +129,7 @@ std::pair<std::string, std::size_t> nearest_anywhere(std::string_view key) {
   std::size_t best_distance = SIZE_MAX;
   for (const KeyInfo& info : scenario_keys()) {
     const std::size_t distance =
-        edit_distance(key, std::string_view(info.key).substr(info.key.rfind('.') + 1));
+        slip_distance(key, std::string_view(info.key).substr(info.key.rfind('.') + 1));
     if (distance < best_distance) {
       best = info.key;
       best_distance = distance;
@@ -145,7 +145,7 @@ std::string unknown_key_message(const std::string& path,
                                 const std::vector<std::string_view>& siblings) {
   const std::string sibling = nearest(key, siblings);
   const auto [elsewhere, distance] = nearest_anywhere(key);
-  const bool sibling_wins = !sibling.empty() && edit_distance(key, sibling) <= distance;
+  const bool sibling_wins = !sibling.empty() && slip_distance(key, sibling) <= distance;
   return "unknown key, nearest is " + (sibling_wins ? path + sibling : elsewhere);
 }
 

@@ -90,6 +90,8 @@ TEST_CASE("The nearest name is suggested, the first of equals, none of none") {
   const std::vector<std::string_view> kinds = valid_names<DataKind>();
   CHECK(nearest("zero4", kinds) == "zero1");
   CHECK(nearest("fdsp", kinds) == "fsdp");
+  const std::array<std::string_view, 3> sizes = {"mem", "memory_bytes", "memory_bandwidth"};
+  CHECK(nearest("memory", sizes) == "memory_bytes");  // a beginning is nearer than "mem"
   CHECK(nearest("x", {}) == "");
   CHECK(not_valid_message("fdsp", kinds) ==
         "\"fdsp\" is not valid, nearest is \"fsdp\" (one of dp, ddp, zero1, zero2, zero3, fsdp, "

@@ -10,8 +10,8 @@
 //     action_text(s.ranks[3][0]);  // "3F0"
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -85,12 +85,6 @@ inline constexpr int kScheduleKindCount = 7;
 std::string_view name_of(ScheduleKind kind);
 /// The class of torch.distributed.pipelining that runs this schedule: "Schedule1F1B", ...
 std::string_view pytorch_class_of(ScheduleKind kind);
-/// The kind with exactly this spelling, or none.
-std::optional<ScheduleKind> find_schedule_kind(std::string_view text);
-/// Why `text` is no schedule, with the nearest valid name (PyTorch's class names count as near).
-std::string unknown_schedule_message(std::string_view text);
-/// find_schedule_kind, or a UsageError with unknown_schedule_message.
-ScheduleKind parse_schedule_kind(std::string_view text);
 
 struct ScheduleRequest {
   ScheduleKind kind = ScheduleKind::k1F1B;

@@ -117,9 +117,11 @@ class FieldReader {
   void report_unknown_keys() {
     for (const JsonKey& key : object_.keys) {
       if (std::find(known_.begin(), known_.end(), key.name) == known_.end()) {
+        // Suggestions are for people: a file with so many wrong keys is another kind of file.
+        const bool suggest = context_.problems.list().size() < 100;
         context_.problems.add(
             context_.place(key.line, key.column, prefix_ + printable(key.name, 80)),
-            unknown_key_message(prefix_, key.name, known_));
+            suggest ? unknown_key_message(prefix_, key.name, known_) : "unknown key");
       }
     }
   }

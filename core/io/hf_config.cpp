@@ -283,6 +283,7 @@ class ConfigReader {
       add(*find({"text_config"}),
           "text_config",
           "is a part of a model with several modalities: save it as a config.json of its own");
+      throw_problems();
     }
     assume(model_type.empty() ? "model_type is absent: read by the generic keys"
                               : fmt::format("model_type {} is unknown: read by the generic keys",
@@ -390,7 +391,7 @@ class ConfigReader {
     }
     const bool divides = model_.heads > 0 && model_.hidden % model_.heads == 0;
     model_.head_dim = divides ? model_.hidden / model_.heads : 1;
-    if (model_.heads > 0 && !divides) {
+    if (model_.heads > 0 && !divides && problems_.empty()) {
       problems_.add(source_ + ": num_attention_heads",
                     fmt::format("{} does not divide hidden_size {}, and head_dim is absent",
                                 model_.heads,

@@ -127,7 +127,8 @@ class KeyLister {
 std::pair<std::string, std::size_t> nearest_anywhere(std::string_view key) {
   std::string best;
   std::size_t best_distance = SIZE_MAX;
-  for (const KeyInfo& info : scenario_keys()) {
+  static const std::vector<KeyInfo> keys = scenario_keys();
+  for (const KeyInfo& info : keys) {
     const std::size_t distance =
         slip_distance(key, std::string_view(info.key).substr(info.key.rfind('.') + 1));
     if (distance < best_distance) {

@@ -75,6 +75,9 @@ ProgramSummary summarize(const Plan& plan,
     }
     add_to(summary.counts, op);
   }
+  if (open) {  // nothing was issued after the peak
+    summary.peak = {summary.peak.bytes};
+  }
   return summary;
 }
 

@@ -2,13 +2,10 @@
 
 #include <algorithm>
 
+#include "core/planner/mix.h"
+
 namespace lockstep {
 namespace {
-
-std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
-  hash ^= value + 0x9e3779b97f4a7c15ULL + (hash << 6) + (hash >> 2);
-  return hash * 0xff51afd7ed558ccdULL;
-}
 
 std::uint64_t hash_of(const Shape& shape) {
   std::uint64_t hash = 0;
@@ -110,6 +107,8 @@ void ProgramBuilder::begin_section() {
   count_table_.clear();
   journal_.clear();
   fragments_.clear();
+  frames_.clear();
+  watching_ = false;
 }
 
 Program ProgramBuilder::end_section() {
@@ -126,7 +125,11 @@ Program ProgramBuilder::end_section() {
 }
 
 ProgramSummary ProgramBuilder::summary() const {
-  return {counts_, operations_, at_start_, held_, peak_};
+  ProgramSummary summary{counts_, operations_, at_start_, held_, peak_};
+  if (peak_open_) {  // nothing was issued after it
+    summary.peak = {peak_.bytes};
+  }
+  return summary;
 }
 
 std::vector<Buffer> ProgramBuilder::take_buffers() {
@@ -188,6 +191,7 @@ BufferId ProgramBuilder::alloc(Category category,
   const BufferId id = new_buffer(buffer);
   BufferState& state = state_[id];
   state.live = true;
+  state.owners = 1;
   state.writer = kNoOperation;
   state.reader.fill(kNoOperation);
   if (options.alias_of != kNoBuffer) {
@@ -210,17 +214,18 @@ BufferId ProgramBuilder::alloc(Category category,
 void ProgramBuilder::free(BufferId id) {
   BufferState& state = state_[id];
   LOCKSTEP_CHECK(state.live, "buffer is freed twice while building a plan");
-  state.live = false;
   const Buffer& buffer = buffers_[id];
   hold(buffer.category, buffer.storage == Storage::kDevice ? -buffer.bytes() : 0);
   operations_ += multiplicity_;
   if (counting()) {
+    state.live = false;
     return;
   }
   // The free belongs to the compute stream and waits for the last use on every other stream.
   const View all = whole(id);
   pending_.clear();
   infer_dependencies(Stream::kCompute, {}, {&all, 1});
+  state.live = false;
   Operation op = operation(OperationKind::kFree, {});
   op.buffer = id;
   op.dtype = buffer.dtype;
@@ -257,16 +262,13 @@ OperationId ProgramBuilder::compute(
   return emit(op, inputs, outputs, extras);
 }
 
-OperationId ProgramBuilder::host(Work work,
-                                 const Shape& shape,
-                                 std::initializer_list<View> inputs,
-                                 std::initializer_list<View> outputs,
-                                 const Extras& extras) {
+OperationId ProgramBuilder::host(
+    Work work, const Shape& shape, Views inputs, Views outputs, const Extras& extras) {
   Operation op = operation(OperationKind::kHost, extras);
   op.stream = Stream::kHost;
   op.work = work;
   op.shape = tables_.shape(shape);
-  return emit(op, {inputs.begin(), inputs.size()}, {outputs.begin(), outputs.size()}, extras);
+  return emit(op, inputs, outputs, extras);
 }
 
 OperationId ProgramBuilder::collective(Collective kind,
@@ -320,12 +322,9 @@ OperationId ProgramBuilder::recv(std::uint8_t communicator,
 
 OperationId ProgramBuilder::emit(Operation op, Views inputs, Views outputs, const Extras& extras) {
   operations_ += multiplicity_;
-  if (peak_open_) {
-    peak_open_ = false;
-    peak_.phase = op.phase;
-    peak_.work = op.work;
-    peak_.module = op.module;
-    peak_.microbatch = op.microbatch;
+  if (peak_open_ || watching_) {
+    const Place place{op.module, op.microbatch};
+    meet({op.phase, op.work, place}, place);
   }
   if (counting()) {
     count(op);
@@ -353,6 +352,10 @@ OperationId ProgramBuilder::emit(Operation op, Views inputs, Views outputs, cons
   op.dependencies = static_cast<std::uint16_t>(pending_.size());
   program_.dependencies.insert(program_.dependencies.end(), pending_.begin(), pending_.end());
   program_.operations.push_back(op);
+  if (op.guard != kNoBuffer) {
+    const View flag = whole(op.guard);
+    record_use(op.stream, id, {&flag, 1}, {});
+  }
   record_use(op.stream, id, inputs, outputs);
   return id;
 }
@@ -381,6 +384,7 @@ void ProgramBuilder::infer_dependencies(Stream stream, Views inputs, Views outpu
     depend(stream, state.writer, state.writer_stream);
   }
   for (const View& view : outputs) {
+    LOCKSTEP_CHECK(state_[view.buffer].live, "operation writes a buffer that is not allocated");
     const BufferState& state = state_[lender(view.buffer)];
     depend(stream, state.writer, state.writer_stream);
     for (int other = 0; other < kStreams; ++other) {
@@ -402,158 +406,6 @@ void ProgramBuilder::record_use(Stream stream, OperationId id, Views inputs, Vie
     state.writer_stream = stream;
     state.reader.fill(kNoOperation);
   }
-}
-
-// ---- counting ----------------------------------------------------------------------------------
-
-namespace {
-
-std::uint64_t key_of(const OperationCount& entry) {
-  const std::uint64_t what = (static_cast<std::uint64_t>(entry.kind) << 56U) |
-                             (static_cast<std::uint64_t>(entry.work) << 48U) |
-                             (static_cast<std::uint64_t>(entry.collective) << 40U) |
-                             (static_cast<std::uint64_t>(entry.phase) << 32U) |
-                             (static_cast<std::uint64_t>(entry.communicator) << 24U) |
-                             (static_cast<std::uint64_t>(entry.dtype) << 16U) |
-                             (static_cast<std::uint64_t>(entry.stream) << 8U) |
-                             (entry.control ? 1U : 0U);
-  return mix(mix(what, entry.shape), static_cast<std::uint64_t>(entry.elements));
-}
-
-bool same_kind(const OperationCount& a, const OperationCount& b) {
-  return a.kind == b.kind && a.work == b.work && a.collective == b.collective &&
-         a.phase == b.phase && a.communicator == b.communicator && a.dtype == b.dtype &&
-         a.stream == b.stream && a.shape == b.shape && a.elements == b.elements &&
-         a.control == b.control;
-}
-
-}  // namespace
-
-std::uint32_t ProgramBuilder::count_index(const OperationCount& entry) {
-  if (count_table_.size() < 2 * (counts_.size() + 1)) {
-    count_table_.assign(std::max<std::size_t>(256, count_table_.size() * 2), 0);
-    for (std::size_t i = 0; i < counts_.size(); ++i) {
-      std::size_t place = key_of(counts_[i]) & (count_table_.size() - 1);
-      while (count_table_[place] != 0) {
-        place = (place + 1) & (count_table_.size() - 1);
-      }
-      count_table_[place] = static_cast<std::uint32_t>(i + 1);
-    }
-  }
-  std::size_t place = key_of(entry) & (count_table_.size() - 1);
-  while (count_table_[place] != 0 && !same_kind(counts_[count_table_[place] - 1], entry)) {
-    place = (place + 1) & (count_table_.size() - 1);
-  }
-  if (count_table_[place] == 0) {
-    counts_.push_back(entry);
-    count_table_[place] = static_cast<std::uint32_t>(counts_.size());
-  }
-  return count_table_[place] - 1;
-}
-
-void ProgramBuilder::count(const Operation& op) {
-  const std::uint32_t index = count_index({op.kind,
-                                           op.work,
-                                           op.collective,
-                                           op.phase,
-                                           op.stream,
-                                           op.communicator,
-                                           op.dtype,
-                                           op.has(kControl),
-                                           op.shape,
-                                           op.elements,
-                                           0});
-  if (recording_ > 0) {
-    journal_.emplace_back(index, multiplicity_);
-  } else {
-    counts_[index].count += multiplicity_;
-  }
-}
-
-void ProgramBuilder::merge_peak(const MemoryPeak& peak, std::int64_t peak_total) {
-  if (peak_total > peak_total_) {
-    peak_total_ = peak_total;
-    peak_ = peak;
-    peak_open_ = false;
-  }
-}
-
-ProgramBuilder::Frame ProgramBuilder::begin_scaled(std::int64_t times) {
-  const Frame frame{held_, peak_, peak_total_, 0, operations_};
-  peak_.bytes = held_;
-  peak_total_ = held_total_;
-  multiplicity_ *= times;
-  return frame;
-}
-
-void ProgramBuilder::end_scaled(std::int64_t times, const Frame& frame) {
-  // The body ran once. Each further run starts `delta` higher, so the highest point of all runs is
-  // that of the first run (delta <= 0) or of the last one.
-  const std::int64_t start_total = total(frame.start);
-  const std::int64_t delta_total = held_total_ - start_total;
-  const std::int64_t lift = delta_total > 0 ? times - 1 : 0;
-  for (std::size_t c = 0; c < held_.size(); ++c) {
-    const std::int64_t delta = held_[c] - frame.start[c];
-    peak_.bytes[c] += lift * delta;
-    held_[c] = frame.start[c] + times * delta;
-  }
-  held_total_ = start_total + times * delta_total;
-  const MemoryPeak inner = peak_;
-  const std::int64_t inner_total = peak_total_ + lift * delta_total;
-  peak_ = frame.peak;
-  peak_total_ = frame.peak_total;
-  merge_peak(inner, inner_total);
-  multiplicity_ /= times;
-}
-
-ProgramBuilder::Frame ProgramBuilder::begin_fragment() {
-  const Frame frame{held_, peak_, peak_total_, journal_.size(), operations_};
-  peak_.bytes = held_;
-  peak_total_ = held_total_;
-  ++recording_;
-  return frame;
-}
-
-void ProgramBuilder::end_fragment(std::uint64_t key, const Frame& frame) {
-  --recording_;
-  Fragment fragment;
-  for (std::size_t c = 0; c < held_.size(); ++c) {
-    fragment.delta[c] = held_[c] - frame.start[c];
-    fragment.peak_delta[c] = peak_.bytes[c] - frame.start[c];
-  }
-  fragment.peak = peak_;
-  fragment.counts.assign(journal_.begin() + static_cast<std::ptrdiff_t>(frame.journal),
-                         journal_.end());
-  LOCKSTEP_CHECK(recording_ == 0, "fragments do not nest");
-  journal_.resize(frame.journal);
-  fragment.times = 1;
-  fragment.operations = operations_ - frame.operations;
-  operations_ = frame.operations;
-  const MemoryPeak inner = peak_;
-  const std::int64_t inner_total = peak_total_;
-  peak_ = frame.peak;
-  peak_total_ = frame.peak_total;
-  merge_peak(inner, inner_total);
-  fragments_.emplace(key, std::move(fragment));
-}
-
-bool ProgramBuilder::replay(std::uint64_t key) {
-  const auto found = fragments_.find(key);
-  if (found == fragments_.end()) {
-    return false;
-  }
-  Fragment& fragment = found->second;
-  fragment.times += 1;
-  MemoryPeak peak = fragment.peak;
-  for (std::size_t c = 0; c < held_.size(); ++c) {
-    peak.bytes[c] = held_[c] + fragment.peak_delta[c];
-  }
-  merge_peak(peak, held_total_ + total(fragment.peak_delta));
-  for (std::size_t c = 0; c < held_.size(); ++c) {
-    held_[c] += fragment.delta[c];
-  }
-  held_total_ += total(fragment.delta);
-  return true;
 }
 
 }  // namespace lockstep

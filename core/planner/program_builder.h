@@ -13,7 +13,9 @@
 //
 // In counting mode `repeat` runs its body for the first, one middle and the last index only and
 // scales the middle; the body must behave alike for all middle indices. Per-index state of the
-// caller goes through `slot`.
+// caller goes through `slot`. Modules and micro-batches may move by a constant step per index: the
+// peak is named as if every index had run. The step is read off the first operations of the runs
+// that have a module or a micro-batch.
 #pragma once
 
 #include <array>
@@ -79,6 +81,12 @@ struct AllocOptions {
 
 using Views = std::span<const View>;
 
+/// Where an operation stands: what runs of equal bodies may differ in.
+struct Place {
+  std::uint32_t module = kNoModule;
+  std::int32_t microbatch = -1;
+};
+
 class ProgramBuilder {
  public:
   enum class Mode : std::uint8_t { kEmit, kCount };
@@ -110,6 +118,14 @@ class ProgramBuilder {
                  std::int64_t elements,
                  const AllocOptions& options = {});
   void free(BufferId buffer);
+  /// Shared ownership while building: a buffer starts with one owner; the last release frees it.
+  void retain(BufferId buffer) { ++state_[buffer].owners; }
+  void release(BufferId buffer) {
+    if (--state_[buffer].owners == 0) {
+      free(buffer);
+    }
+  }
+  bool sole_owner(BufferId buffer) const { return state_[buffer].owners == 1; }
   const Buffer& buffer(BufferId id) const { return buffers_[id]; }
   bool live(BufferId id) const { return state_[id].live; }
 
@@ -138,9 +154,12 @@ class ProgramBuilder {
   /// A host operation (kHost, on Stream::kHost).
   OperationId host(Work work,
                    const Shape& shape,
-                   std::initializer_list<View> inputs,
                    std::initializer_list<View> outputs,
-                   const Extras& extras = {});
+                   const Extras& extras = {}) {
+    return host(work, shape, {}, Views(outputs.begin(), outputs.size()), extras);
+  }
+  OperationId host(
+      Work work, const Shape& shape, Views inputs, Views outputs, const Extras& extras = {});
 
   /// `elements` as in core/operands.h; dtype is that of the input's (or output's) buffer.
   OperationId collective(Collective kind,
@@ -166,16 +185,21 @@ class ProgramBuilder {
   std::int64_t slot(std::int64_t i, std::int64_t n) const {
     return !counting() || i == 0 || i == n - 1 ? i : 1;
   }
-  /// Runs `body` when emitting; when counting, runs it once per key and replays its effect.
+  /// Runs `body` when emitting; when counting, runs it once per key and replays its effect. Runs
+  /// with one key may differ in modules and micro-batches only, each by as much as in `place`.
   template <typename Body>
-  void once_per(std::uint64_t key, Body&& body) {
+  void once_per(std::uint64_t key, const Place& place, Body&& body) {
     if (!counting()) {
       body();
-    } else if (!replay(key)) {
-      const Frame frame = begin_fragment();
+    } else if (!replay(key, place)) {
+      begin_fragment();
       body();
-      end_fragment(key, frame);
+      end_fragment(key, place);
     }
+  }
+  template <typename Body>
+  void once_per(std::uint64_t key, Body&& body) {
+    once_per(key, Place{}, body);
   }
 
   std::int64_t held(Category category) const { return held_[static_cast<std::size_t>(category)]; }
@@ -189,25 +213,46 @@ class ProgramBuilder {
   /// Who touched a live buffer last, per stream, for dependency inference.
   struct BufferState {
     bool live = false;
+    std::uint8_t owners = 0;
     OperationId writer = kNoOperation;
     Stream writer_stream = Stream::kCompute;
     std::array<OperationId, kStreams> reader{};
   };
-  /// Memory tracking set aside while a fragment or a scaled iteration runs.
+  /// What names a peak: the operation after it.
+  struct Name {
+    Phase phase = Phase::kInit;
+    Work work = Work::kNone;
+    Place place;
+  };
+  /// What was met first inside a frame.
+  struct Firsts {
+    bool any = false;
+    Name name;    ///< of the first operation
+    Place place;  ///< first module, first micro-batch, maybe of different operations
+    bool complete() const { return any && place.module != kNoModule && place.microbatch >= 0; }
+  };
+  /// Tracking set aside while a fragment or a scaled run is watched.
   struct Frame {
     CategoryBytes start{};
     MemoryPeak peak;
     std::int64_t peak_total = 0;
+    bool peak_open = false;
+    Firsts firsts;
     std::size_t journal = 0;
     std::int64_t operations = 0;
+    std::int64_t multiplicity = 1;
   };
   struct Fragment {
     CategoryBytes delta{};
     CategoryBytes peak_delta{};
     MemoryPeak peak;
-    std::vector<std::pair<std::uint32_t, std::int64_t>> counts;
-    std::int64_t operations = 0;
-    std::int64_t times = 0;
+    bool peak_open = false;
+    Firsts firsts;
+    Place place;   ///< of the run that was recorded
+    Name context;  ///< phase, module and micro-batch that it left behind
+    std::vector<std::pair<std::uint32_t, std::int64_t>> counts;  ///< of one run
+    std::int64_t operations = 0;                                 ///< of one run
+    std::int64_t times = 0;                                      ///< runs
   };
 
   template <typename Body>
@@ -218,10 +263,12 @@ class ProgramBuilder {
       }
       return;
     }
+    begin_watch();
     body(reverse ? n - 1 : 0);
-    const Frame frame = begin_scaled(n - 2);
+    const Firsts head = end_watch();
+    begin_scaled(n - 2);
     body(std::int64_t{1});
-    end_scaled(n - 2, frame);
+    end_scaled(n - 2, reverse, head);
     body(reverse ? 0 : n - 1);
   }
 
@@ -229,16 +276,30 @@ class ProgramBuilder {
   void count(const Operation& op);
   std::uint32_t count_index(const OperationCount& entry);
   void hold(Category category, std::int64_t bytes);
-  void merge_peak(const MemoryPeak& peak, std::int64_t peak_total);
+  void merge_peak(const MemoryPeak& peak, std::int64_t peak_total, bool open);
+  void meet(const Name& name, const Place& place);
   void depend(Stream stream, OperationId on, Stream on_stream);
   void infer_dependencies(Stream stream, Views inputs, Views outputs);
   void record_use(Stream stream, OperationId id, Views inputs, Views outputs);
   BufferId new_buffer(const Buffer& buffer);
-  Frame begin_scaled(std::int64_t times);
-  void end_scaled(std::int64_t times, const Frame& frame);
-  Frame begin_fragment();
-  void end_fragment(std::uint64_t key, const Frame& frame);
-  bool replay(std::uint64_t key);
+  void push_frame();
+  Frame pop_frame();
+  void restore_peak(const Frame& frame, const Firsts& firsts);
+  void begin_watch() { push_frame(); }
+  Firsts end_watch() { return pop_frame().firsts; }
+  void begin_scaled(std::int64_t times);
+  void end_scaled(std::int64_t times, bool reverse, const Firsts& head);
+  void begin_fragment();
+  void end_fragment(std::uint64_t key, const Place& place);
+  bool replay(std::uint64_t key, const Place& place);
+  /// How far `to` lies behind `from`, where both are known.
+  struct Step {
+    std::int64_t module = 0;
+    std::int64_t microbatch = 0;
+  };
+  static Step step_between(const Place& from, const Place& to, std::int64_t steps);
+  static Place moved(const Place& place, const Step& step, std::int64_t steps);
+  static void move_peak(MemoryPeak& peak, const Step& step, std::int64_t steps);
   Operation operation(OperationKind kind, const Extras& extras) const;
 
   PlanBuilder& tables_;
@@ -268,6 +329,8 @@ class ProgramBuilder {
   std::vector<std::uint32_t> count_table_;  ///< open addressing into counts_
   std::vector<std::pair<std::uint32_t, std::int64_t>> journal_;
   int recording_ = 0;
+  std::vector<Frame> frames_;
+  bool watching_ = false;  ///< some frame has not met all its firsts
   std::unordered_map<std::uint64_t, Fragment> fragments_;
 };
 

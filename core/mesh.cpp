@@ -90,4 +90,15 @@ std::vector<std::vector<int>> Mesh::groups(AxisMask mask) const {
   return result;
 }
 
+AxisMask present_axes(const Mesh& mesh) {
+  AxisMask mask = 0;
+  for (int number = 0; number < kAxisCount; ++number) {
+    const Axis axis = static_cast<Axis>(number);
+    if (mesh.size(axis) > 1) {
+      mask = static_cast<AxisMask>(mask | mask_of(axis));
+    }
+  }
+  return mask;
+}
+
 }  // namespace lockstep

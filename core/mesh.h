@@ -19,6 +19,9 @@ using AxisMask = std::uint8_t;
 constexpr AxisMask mask_of(Axis axis) {
   return static_cast<AxisMask>(1U << static_cast<unsigned>(axis));
 }
+/// Axes that have more than one coordinate.
+class Mesh;
+AxisMask present_axes(const Mesh& mesh);
 /// All data-parallel coordinates: replicas and shards.
 inline constexpr AxisMask kDataAxes = mask_of(Axis::kDataReplica) | mask_of(Axis::kData);
 

@@ -36,13 +36,17 @@
 //   kDropout             x                                       y, mask                    {m, h}
 //   kDropoutGrad         dy, mask                                dx                         {m, h}
 //   kAdd                 a, b                                    a + b (may be in place on a)  {n}
-//   kScale               x                                       x * scalar [in place]      {n}
+//   kScale               x, factor [1]?                          x * factor or scalar       {n}
+//                                                                [in place]
 //   kZero                -                                       x                          {n}
 //   kCast                x                                       y (other dtype)            {n}
-//   kPack                x...                                    y: the inputs side by side, cast
-//   to
-//                        y's dtype, times scalar if any, by layout if any (padding is zero)
-//   kUnpack              x                                       y...: the reverse, padding skipped
+//   kPack                x...                                    y: the inputs side by side, cast to
+//                        y's dtype, times the scalar if any                                 {n}
+//   kPack by layout      whole parameters (or their gradients),  y: the slices of all coordinates side by
+//                        each named by its buffer's parameter    side; padding is zero
+//   kUnpack              x                                       y...: the reverse, padding skipped; by
+//                        layout each output takes the entry of its buffer's parameter
+//                        (coordinates of a layout run over Axis::kData)
 //   kBnSums              x                                       sums (fp32: sum, sum of squares,
 //   count) kBnApply             x, sums, weight, bias, running          y, running [in place] {m,
 //   c} kBnGradSums          dy, x, sums                             gsums                      {m,
@@ -62,10 +66,11 @@
 //                        (dlogits include the scalar: loss scale, 1/tokens; evaluate: loss only)
 //   kUnscaleAndCheck     gradients...                            flag [1] (max of what is there and
 //   1
-//                                                                if any is inf or NaN), gradients
+//                        then the scaler state                   if any is inf or NaN), gradients
 //                                                                [in place] times 1/loss scale
-//   kSumSquares          gradients...                            sum [1] fp64 (+=); by layout: only
-//                                                                pieces that count in the norm
+//   kSumSquares          gradients...                            sum [1] fp64 (+=). The inputs one
+//                        after the other are this coordinate's buffer of the layout; an entry
+//                        counts only where the coordinates on its norm_axes are 0; padding never
 //   kClipCoefficient     sum [1]                                 coefficient [1] = min(1, c /
 //   (sqrt(sum) + 1e-6)) kScalerUpdate        flag                                    scaler state
 //   [in place] kSgd, kMomentum, kAdamW, kAdamW8bit
@@ -74,7 +79,7 @@
 //                        compute parameter, cast from it)
 //   kInitialize          -                                       x: by parameter id, seeded
 //   kUsedMap             -                                       int32 map [parameters]
-//   kCountTokens         labels                                  count [1]
+//   kCountTokens         -                                       count [1] of the step's tokens here
 //   kReadScalar          x [1]                                   - (host reads it)
 //   kDescribeModel       -                                       int64 vector (counts, sizes,
 //   strides) kExpectIssued        -                                       - (host: all kWhenReady

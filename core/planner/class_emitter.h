@@ -1,0 +1,46 @@
+// ClassEmitter: all sections of one class of ranks: init, the step in its variants, evaluate, save.
+#pragma once
+
+#include <memory>
+
+#include "core/planner/planner.h"
+#include "core/planner/stage_emitter.h"
+
+namespace lockstep {
+
+class ClassEmitter {
+ public:
+  ClassEmitter(PlanBuilder& tables,
+               const PlannerContext& context,
+               const StageLayout& stage,
+               const Schedule& schedule,
+               int data_coordinate,
+               ProgramBuilder::Mode mode);
+
+  /// Appends this class's program to every section of the plan (made by the first class).
+  void emit(Plan& plan, const PlanOptions& options);
+  std::vector<Buffer> take_buffers() { return b_.take_buffers(); }
+  /// Counting mode: the last step variant, with init behind it.
+  ProgramSummary count_steady_step();
+
+ private:
+  void run_init();
+  void run_step(int variant);
+  void run_evaluate();
+  void run_save();
+  void allocate_stage_buffers();
+  void tie_initial_weights();
+  void reduce_tied_gradient();
+  void count_tokens();
+  void report_loss(Phase phase);
+  int variants() const;
+
+  const PlannerContext& context_;
+  const StageLayout& stage_;
+  const Schedule& schedule_;
+  ProgramBuilder b_;
+  StageBuffers buffers_;
+  std::unique_ptr<DataParallelism> data_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,307 @@
+#include "core/planner/stage_emitter.h"
+
+#include <algorithm>
+
+namespace lockstep {
+
+StageEmitter::StageEmitter(const PlannerContext& context,
+                           const StageLayout& stage,
+                           const Schedule& schedule,
+                           ProgramBuilder& builder,
+                           DataParallelism& data,
+                           const StageBuffers& buffers)
+    : context_(context),
+      stage_(stage),
+      schedule_(schedule),
+      b_(builder),
+      data_(data),
+      segments_(context, builder, data, buffers),
+      slots_(builder.counting() ? std::size_t{3} : static_cast<std::size_t>(context.microbatches)),
+      uniform_(data.uniform_blocks() && !(context.training().recompute == Recompute::kFull &&
+                                          context.training().recompute_every > 1)),
+      states_(stage.segments.size() * slots_),
+      progress_(static_cast<std::size_t>(stage.chunks())) {
+  const std::size_t boundaries = static_cast<std::size_t>(stage.chunks()) * slots_;
+  for (auto* buffers_of : {&activations_in_, &activations_out_, &gradients_in_, &gradients_out_}) {
+    buffers_of->assign(boundaries, kNoBuffer);
+  }
+}
+
+std::size_t StageEmitter::slot(std::int32_t microbatch) const {
+  if (!b_.counting()) {
+    return static_cast<std::size_t>(microbatch);
+  }
+  return microbatch == 0 ? 0U : microbatch + 1 == context_.microbatches ? 2U : 1U;
+}
+
+// ---- order -------------------------------------------------------------------------------------
+
+void StageEmitter::run_step() {
+  if (schedule_.stages() == 1) {
+    run_microbatches();
+  } else {
+    run_actions(schedule_.ranks[static_cast<std::size_t>(stage_.coordinate)]);
+  }
+}
+
+void StageEmitter::run_microbatches() {
+  b_.repeat(context_.microbatches, [&](std::int64_t i) {
+    const auto microbatch = static_cast<std::int32_t>(i);
+    // Under counting the middle stands for many: progress follows the index, not the calls.
+    progress_[0] = {microbatch, microbatch, microbatch};
+    forward(0, microbatch, false);
+    backward(0, microbatch, BackwardPart::kWhole);
+  });
+}
+
+void StageEmitter::run_actions(const std::vector<Action>& actions) {
+  for (const Action& action : actions) {
+    const int chunk = schedule_.chunk_of_stage(action.stage);
+    Progress& progress = progress_[static_cast<std::size_t>(chunk)];
+    const bool weight = action.kind == ActionKind::kBackwardWeight;
+    const std::int32_t done = action.kind == ActionKind::kForward ? progress.forwards
+                              : weight                            ? progress.weights
+                                                                  : progress.inputs;
+    const auto class_of = [&](std::int32_t number) -> std::uint64_t {
+      return number == 0 ? 0U : number + 1 == context_.microbatches ? 2U : 1U;
+    };
+    const std::uint64_t key = (static_cast<std::uint64_t>(action.kind) << 32U) |
+                              (static_cast<std::uint64_t>(action.stage) << 8U) |
+                              (class_of(done) << 4U) | class_of(action.microbatch);
+    b_.once_per(key, [&] { run_action(action); });
+    if (action.kind == ActionKind::kForward) {
+      ++progress.forwards;
+    } else if (is_compute(action.kind)) {
+      progress.inputs += weight ? 0 : 1;
+      progress.weights += action.kind == ActionKind::kBackwardInput ? 0 : 1;
+    }
+  }
+}
+
+void StageEmitter::run_action(const Action& action) {
+  const int chunk = schedule_.chunk_of_stage(action.stage);
+  switch (action.kind) {
+    case ActionKind::kForward:
+      return forward(chunk, action.microbatch, false);
+    case ActionKind::kBackward:
+      return backward(chunk, action.microbatch, BackwardPart::kWhole);
+    case ActionKind::kBackwardInput:
+      return backward(chunk, action.microbatch, BackwardPart::kInput);
+    case ActionKind::kBackwardWeight:
+      return backward(chunk, action.microbatch, BackwardPart::kWeight);
+    case ActionKind::kSendForward:
+    case ActionKind::kSendBackward:
+      return send(action);
+    case ActionKind::kRecvForward:
+    case ActionKind::kRecvBackward:
+      return receive(action);
+    case ActionKind::kUnshard:
+    case ActionKind::kReshard:
+    case ActionKind::kReduceGrad:
+      return;  // the data-parallel kind decides when it gathers and reduces
+  }
+}
+
+Pass StageEmitter::pass_of(int, std::int32_t microbatch, std::int32_t done) const {
+  return {microbatch, done == 0, done + 1 == context_.microbatches};
+}
+
+// ---- computation -------------------------------------------------------------------------------
+
+bool StageEmitter::drops(int position) const {
+  const Segment& segment =
+      context_.graph->segments[static_cast<std::size_t>(stage_.segment(position))];
+  const TrainingSpec& training = context_.training();
+  return training.recompute == Recompute::kFull && segment.layer >= 0 &&
+         context_.graph->model.family == ModelFamily::kTransformer &&
+         segment.layer % training.recompute_every == 0;
+}
+
+ForwardMode StageEmitter::forward_mode(int position, bool evaluate) const {
+  if (evaluate) {
+    return ForwardMode::kEvaluate;
+  }
+  return drops(position) ? ForwardMode::kDrop : ForwardMode::kTrain;
+}
+
+/// Tokens (or features) for the first stage, labels for the last.
+void StageEmitter::load_batch(int chunk, std::int32_t microbatch) {
+  const bool first = first_stage(chunk);
+  const bool last = last_stage(chunk);
+  if (!first && !last) {
+    return;
+  }
+  const auto place = [&](int position, std::int8_t tensor) {
+    const SegmentTemplate& form = context_.graph->form(
+        context_.graph->segments[static_cast<std::size_t>(stage_.segment(position))]);
+    const TensorDef& definition = form.tensors[static_cast<std::size_t>(tensor)];
+    const BufferId id = b_.alloc(Category::kInput,
+                                 dtype_of(definition.type, context_.training()),
+                                 elements_of(definition, context_.graph->model, context_.sizes));
+    state(position, microbatch).tensors[static_cast<std::size_t>(tensor)] = id;
+    return b_.whole(id);
+  };
+  std::vector<View> outputs;
+  if (first) {
+    const int position = stage_.begin(chunk);
+    const Segment& segment =
+        context_.graph->segments[static_cast<std::size_t>(stage_.segment(position))];
+    outputs.push_back(place(position, context_.graph->form(segment).input));
+    boundary(activations_in_, chunk, microbatch) = outputs.back().buffer;
+  }
+  if (last) {
+    const int position = stage_.end(chunk) - 1;
+    const Segment& segment =
+        context_.graph->segments[static_cast<std::size_t>(stage_.segment(position))];
+    outputs.push_back(place(position, context_.graph->form(segment).modules.back().inputs[1]));
+  }
+  b_.host(Work::kLoadBatch, Shape{{context_.sizes.batch, context_.sizes.seq}}, {}, outputs);
+}
+
+void StageEmitter::forward(int chunk, std::int32_t microbatch, bool evaluate) {
+  const Phase phase = evaluate ? Phase::kEvaluate : Phase::kForward;
+  b_.at(phase, kNoModule, microbatch);
+  const Pass pass = pass_of(chunk, microbatch, progress_[static_cast<std::size_t>(chunk)].forwards);
+  if (chunk == 0 && !evaluate) {
+    data_.begin_microbatch(b_, pass);
+    b_.at(phase, kNoModule, microbatch);
+  }
+  load_batch(chunk, microbatch);
+  BufferId x = std::exchange(boundary(activations_in_, chunk, microbatch), kNoBuffer);
+  for_each_position(b_, stage_, chunk, false, uniform_, [&](int position) {
+    const std::int32_t segment = stage_.segment(position);
+    SegmentState& at = state(position, microbatch);
+    const SegmentTemplate& form =
+        context_.graph->form(context_.graph->segments[static_cast<std::size_t>(segment)]);
+    b_.at(phase, kNoModule, microbatch);
+    data_.before_forward(b_, position, pass);
+    at.tensors[static_cast<std::size_t>(form.input)] = x;
+    segments_.forward(segment, at, pass, forward_mode(position, evaluate));
+    const auto out =
+        static_cast<std::size_t>(form.tensors[static_cast<std::size_t>(form.output)].storage);
+    const bool ends_in_loss = form.modules.back().kind == ModuleKind::kLoss;
+    x = ends_in_loss ? kNoBuffer : std::exchange(at.tensors[out], kNoBuffer);
+    if (ends_in_loss && evaluate) {
+      b_.release(std::exchange(at.tensors[out], kNoBuffer));
+    }
+    data_.after_forward(b_, position, pass);
+  });
+  if (last_stage(chunk)) {
+    return;
+  }
+  if (schedule_.crosses_ranks_after(virtual_stage(chunk))) {
+    boundary(activations_out_, chunk, microbatch) = x;
+  } else {
+    const int next = schedule_.chunk_of_stage(virtual_stage(chunk) + 1);
+    boundary(activations_in_, next, microbatch) = x;
+  }
+}
+
+void StageEmitter::backward(int chunk, std::int32_t microbatch, BackwardPart part) {
+  const Progress& progress = progress_[static_cast<std::size_t>(chunk)];
+  const Pass pass = pass_of(
+      chunk, microbatch, part == BackwardPart::kWeight ? progress.weights : progress.inputs);
+  BufferId dy = part == BackwardPart::kWeight
+                    ? kNoBuffer
+                    : std::exchange(boundary(gradients_in_, chunk, microbatch), kNoBuffer);
+  const Phase phase = part == BackwardPart::kWhole   ? Phase::kBackward
+                      : part == BackwardPart::kInput ? Phase::kBackwardInput
+                                                     : Phase::kBackwardWeight;
+  for_each_position(b_, stage_, chunk, true, uniform_, [&](int position) {
+    const std::int32_t segment = stage_.segment(position);
+    SegmentState& at = state(position, microbatch);
+    b_.at(phase, kNoModule, microbatch);
+    if (part != BackwardPart::kWeight) {
+      data_.before_backward(b_, position, pass);
+      if (drops(position)) {
+        segments_.forward(segment, at, pass, ForwardMode::kRecompute);
+        const SegmentTemplate& form =
+            context_.graph->form(context_.graph->segments[static_cast<std::size_t>(segment)]);
+        b_.release(std::exchange(at.tensors[static_cast<std::size_t>(form.output)], kNoBuffer));
+      }
+    }
+    dy = segments_.backward(segment, at, dy, pass, part);
+    if (part != BackwardPart::kInput) {
+      b_.at(Phase::kReduce, kNoModule, microbatch);
+      data_.after_backward(b_, position, pass);
+    }
+  });
+  if (part != BackwardPart::kWeight && !first_stage(chunk)) {
+    const std::int32_t previous = virtual_stage(chunk) - 1;
+    if (schedule_.crosses_ranks_after(previous)) {
+      boundary(gradients_out_, chunk, microbatch) = dy;
+    } else {
+      boundary(gradients_in_, schedule_.chunk_of_stage(previous), microbatch) = dy;
+    }
+  }
+  if (part != BackwardPart::kInput && chunk == 0) {
+    data_.end_microbatch(b_, pass);
+  }
+}
+
+// ---- point to point ----------------------------------------------------------------------------
+
+std::int64_t StageEmitter::boundary_elements() const {
+  return context_.sizes.region_tokens() * context_.graph->model.hidden;
+}
+
+namespace {
+
+/// Distinct for every (direction, virtual stage that sends forward, micro-batch).
+std::uint32_t tag_of(bool forward,
+                     std::int32_t stage,
+                     std::int32_t microbatches,
+                     std::int32_t microbatch) {
+  return static_cast<std::uint32_t>((stage * microbatches + microbatch) * 2 + (forward ? 0 : 1));
+}
+
+}  // namespace
+
+void StageEmitter::send(const Action& action) {
+  const bool forward = action.kind == ActionKind::kSendForward;
+  const int chunk = schedule_.chunk_of_stage(action.stage);
+  b_.at(forward ? Phase::kForward : Phase::kBackward, kNoModule, action.microbatch);
+  const BufferId buffer = std::exchange(
+      boundary(forward ? activations_out_ : gradients_out_, chunk, action.microbatch), kNoBuffer);
+  const int peer = schedule_.rank_of_stage(action.stage + (forward ? 1 : -1));
+  const std::int32_t boundary_stage = forward ? action.stage : action.stage - 1;
+  b_.send(b_.tables().communicator(mask_of(Axis::kPipeline)),
+          peer,
+          tag_of(forward, boundary_stage, context_.microbatches, action.microbatch),
+          b_.whole(buffer));
+  b_.release(buffer);
+}
+
+void StageEmitter::receive(const Action& action) {
+  const bool forward = action.kind == ActionKind::kRecvForward;
+  const int chunk = schedule_.chunk_of_stage(action.stage);
+  b_.at(forward ? Phase::kForward : Phase::kBackward, kNoModule, action.microbatch);
+  const BufferId buffer =
+      b_.alloc(Category::kActivation, context_.activation_dtype, boundary_elements());
+  const int peer = schedule_.rank_of_stage(action.stage + (forward ? -1 : 1));
+  const std::int32_t boundary_stage = forward ? action.stage - 1 : action.stage;
+  b_.recv(b_.tables().communicator(mask_of(Axis::kPipeline)),
+          peer,
+          tag_of(forward, boundary_stage, context_.microbatches, action.microbatch),
+          b_.whole(buffer));
+  boundary(forward ? activations_in_ : gradients_in_, chunk, action.microbatch) = buffer;
+}
+
+// ---- evaluation --------------------------------------------------------------------------------
+
+void StageEmitter::run_evaluation() {
+  for (std::int32_t microbatch = 0; microbatch < context_.microbatches; ++microbatch) {
+    for (int chunk = 0; chunk < stage_.chunks(); ++chunk) {
+      const std::int32_t stage = virtual_stage(chunk);
+      if (stage > 0 && schedule_.crosses_ranks_after(stage - 1)) {
+        receive({ActionKind::kRecvForward, stage, microbatch});
+      }
+      forward(chunk, microbatch, true);
+      if (stage + 1 < schedule_.stages() && schedule_.crosses_ranks_after(stage)) {
+        send({ActionKind::kSendForward, stage, microbatch});
+      }
+    }
+  }
+}
+
+}  // namespace lockstep

@@ -235,7 +235,8 @@ void Costing::add_plain() {
     return;  // the gradient of the sum is that of both inputs: no operation
   }
   for (const std::int8_t index : module_.outputs) {
-    cost_.backward_bytes += gradient_bytes(index);
+    const bool leaves = tensor(index).gradient_sources > 0 || index == form_.output;
+    cost_.backward_bytes += leaves ? gradient_bytes(index) : 0;
   }
   for (const std::int8_t index : module_.saved) {
     cost_.backward_bytes += bytes(tensor(index));

@@ -10,9 +10,10 @@
 #include "core/planner/schedule/communication.h"
 #include "core/planner/schedule/unit_time.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace lockstep;  // NOLINT(google-build-using-namespace)
-  const std::string_view text(reinterpret_cast<const char*>(data), size);
+namespace lockstep {
+namespace {
+
+void check_action_csv(std::string_view text) {
   try {
     const Schedule schedule = read_action_csv(text);
     if (read_action_csv(write_action_csv(schedule)) != schedule) {
@@ -22,6 +23,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     time_schedule(schedule);
     time_schedule(add_communication(compute_only(schedule)));
   } catch (const BadInputError&) {
+    return;  // refused with a place and a reason
   }
+}
+
+}  // namespace
+}  // namespace lockstep
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  lockstep::check_action_csv({reinterpret_cast<const char*>(data), size});
   return 0;
 }

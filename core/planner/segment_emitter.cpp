@@ -442,20 +442,18 @@ void SegmentEmitter::add_gradient(Gradients& gradients, std::int8_t index, Buffe
   }
   // In place unless somebody else still reads the sum so far.
   const BufferId sum = b_.sole_owner(slot) ? slot : allocate_gradient(index);
+  Extras extras;
+  extras.flags = sum == slot ? kInPlace : 0;
   b_.compute(Work::kAdd,
              Shape{{b_.buffer(slot).elements}},
              {b_.whole(slot), b_.whole(gradient)},
              {b_.whole(sum)},
-             {
-    .flags = sum == slot ? std::uint16_t{kInPlace} : std::uint16_t {
-      0
-    }}
-});
-if (sum != slot) {
-  b_.release(slot);
-  slot = sum;
-}
-b_.release(gradient);
+             extras);
+  if (sum != slot) {
+    b_.release(slot);
+    slot = sum;
+  }
+  b_.release(gradient);
 }
 
 bool SegmentEmitter::gradient_targets(std::span<const std::int16_t> parameters,

@@ -4,6 +4,37 @@
 
 namespace lockstep {
 
+namespace {
+
+/// True when each chunk runs its forwards from first to last, and each kind of backward from first
+/// to last or from last to first: then middle micro-batches are alike and counting may fold them.
+bool is_regular(const Schedule& schedule, std::int32_t rank) {
+  if (schedule.stages() == 1) {
+    return true;
+  }
+  const std::int32_t count = schedule.microbatches;
+  std::vector<std::int32_t> done(static_cast<std::size_t>(schedule.chunks) * kActionKindCount, 0);
+  std::vector<bool> descends(done.size(), false);
+  for (const Action& action : schedule.ranks[static_cast<std::size_t>(rank)]) {
+    if (!is_compute(action.kind)) {
+      continue;
+    }
+    const auto at =
+        static_cast<std::size_t>(schedule.chunk_of_stage(action.stage)) * kActionKindCount +
+        static_cast<std::size_t>(action.kind);
+    const std::int32_t number = done[at]++;
+    if (number == 0 && action.microbatch == count - 1 && count > 1) {
+      descends[at] = action.kind != ActionKind::kForward;
+    }
+    if (action.microbatch != (descends[at] ? count - 1 - number : number)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
 StageEmitter::StageEmitter(const PlannerContext& context,
                            const StageLayout& stage,
                            const Schedule& schedule,
@@ -16,7 +47,8 @@ StageEmitter::StageEmitter(const PlannerContext& context,
       b_(builder),
       data_(data),
       segments_(context, builder, data, buffers),
-      slots_(builder.counting() ? std::size_t{3} : static_cast<std::size_t>(context.microbatches)),
+      folds_(builder.counting() && is_regular(schedule, stage.coordinate)),
+      slots_(folds_ ? std::size_t{3} : static_cast<std::size_t>(context.microbatches)),
       uniform_(data.uniform_blocks() && !(context.training().recompute == Recompute::kFull &&
                                           context.training().recompute_every > 1)),
       states_(stage.segments.size() * slots_),
@@ -28,7 +60,7 @@ StageEmitter::StageEmitter(const PlannerContext& context,
 }
 
 std::size_t StageEmitter::slot(std::int32_t microbatch) const {
-  if (!b_.counting()) {
+  if (!folds_) {
     return static_cast<std::size_t>(microbatch);
   }
   return microbatch == 0 ? 0U : microbatch + 1 == context_.microbatches ? 2U : 1U;
@@ -59,16 +91,21 @@ void StageEmitter::run_actions(const std::vector<Action>& actions) {
     const int chunk = schedule_.chunk_of_stage(action.stage);
     Progress& progress = progress_[static_cast<std::size_t>(chunk)];
     const bool weight = action.kind == ActionKind::kBackwardWeight;
-    const std::int32_t done = action.kind == ActionKind::kForward ? progress.forwards
-                              : weight                            ? progress.weights
-                                                                  : progress.inputs;
+    const std::int32_t done = is_communication(action.kind)         ? action.microbatch
+                              : action.kind == ActionKind::kForward ? progress.forwards
+                              : weight                              ? progress.weights
+                                                                    : progress.inputs;
     const auto class_of = [&](std::int32_t number) -> std::uint64_t {
       return number == 0 ? 0U : number + 1 == context_.microbatches ? 2U : 1U;
     };
     const std::uint64_t key = (static_cast<std::uint64_t>(action.kind) << 32U) |
                               (static_cast<std::uint64_t>(action.stage) << 8U) |
                               (class_of(done) << 4U) | class_of(action.microbatch);
-    b_.once_per(key, [&] { run_action(action); });
+    if (folds_) {
+      b_.once_per(key, [&] { run_action(action); });
+    } else {
+      run_action(action);
+    }
     if (action.kind == ActionKind::kForward) {
       ++progress.forwards;
     } else if (is_compute(action.kind)) {

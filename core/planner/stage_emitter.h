@@ -62,7 +62,8 @@ class StageEmitter {
   ProgramBuilder& b_;
   DataParallelism& data_;
   SegmentEmitter segments_;
-  std::size_t slots_;
+  bool folds_;         ///< counting: middle micro-batches stand for each other
+  std::size_t slots_;  ///< micro-batches with state of their own
   bool uniform_;
   std::vector<SegmentState> states_;
   std::vector<BufferId> activations_in_;  ///< by chunk and micro-batch

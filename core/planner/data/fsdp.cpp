@@ -196,9 +196,8 @@ void ShardedParameters::start_gather(ProgramBuilder& b, int index) {
 /// Copy-out into whole parameters on the compute stream.
 void ShardedParameters::finish_gather(ProgramBuilder& b, int index, bool forward) {
   Unit& each = unit(index);
-  if (previous_gather_ != kNoUnit) {
-    b.free(std::exchange(unit(previous_gather_).gathering, kNoBuffer));
-    previous_gather_ = kNoUnit;
+  if (held_gather_ != kNoBuffer) {
+    b.free(std::exchange(held_gather_, kNoBuffer));
   }
   const View gathered = b.whole(each.gathering);
   std::vector<View> parts;
@@ -219,10 +218,11 @@ void ShardedParameters::finish_gather(ProgramBuilder& b, int index, bool forward
     b.compute(Work::kUnpack, Shape{{count}}, Views(&gathered, 1), parts, {.layout = each.layout});
   }
   each.gathered = true;
+  const BufferId output = std::exchange(each.gathering, kNoBuffer);
   if (forward) {
-    previous_gather_ = index;  // freed at the next copy-out: two gather buffers are alive between
+    held_gather_ = output;  // until the next copy-out: two gather buffers are alive between
   } else {
-    b.free(std::exchange(each.gathering, kNoBuffer));
+    b.free(output);
   }
 }
 
@@ -422,9 +422,8 @@ void ShardedParameters::for_each_owned(ProgramBuilder& b, const PieceVisitor& vi
 }
 
 void ShardedParameters::finish_step(ProgramBuilder& b) {
-  if (previous_gather_ != kNoUnit) {
-    b.free(std::exchange(unit(previous_gather_).gathering, kNoBuffer));
-    previous_gather_ = kNoUnit;
+  if (held_gather_ != kNoBuffer) {
+    b.free(std::exchange(held_gather_, kNoBuffer));
   }
   for_each_unit(b, [&](Unit& each) {
     reshard(b, each);

@@ -86,8 +86,8 @@ class ShardedParameters : public DataParallelism {
   std::vector<BufferId> full_;      ///< by parameter: gathered
   std::vector<BufferId> gradient_;  ///< by parameter: full gradient of this backward
   int root_ = kNoUnit;
-  int pending_ = kNoUnit;          ///< unit whose reduce-scatter is outstanding
-  int previous_gather_ = kNoUnit;  ///< forward: unit whose gather buffer is still alive
+  int pending_ = kNoUnit;             ///< unit whose reduce-scatter is outstanding
+  BufferId held_gather_ = kNoBuffer;  ///< forward: gather output kept until the next copy-out
   OperationId last_reduction_ = kNoOperation;
 };
 

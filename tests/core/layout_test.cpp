@@ -202,6 +202,12 @@ TEST_CASE("a shard along dimension 1 is one piece for each row of dimension 0") 
   CHECK(layout.elements_per_coordinate == 4);
   CHECK(buffer_of(layout, 1) == Buffer{{9, 2}, {9, 3}, {9, 8}, {9, 9}});
   CHECK_THROWS_AS(shard_dim0({&weight, 1}, 4, layout), InternalError);
+
+  // Whole, it is one piece.
+  shard_dim0({&weight, 1}, 1, layout);
+  int pieces = 0;
+  for_each_piece(layout, 0, [&](const LayoutPiece&) { ++pieces; });
+  CHECK(pieces == 1);
 }
 
 TEST_CASE("DeepSpeed's flat partitions are padded to 2 N and cross parameter borders") {

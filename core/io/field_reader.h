@@ -33,6 +33,9 @@ struct ReadContext {
   std::optional<std::string> folder;
   /// --set: the value as typed, which a text field takes even where it looks like a number.
   std::optional<std::string> typed;
+  /// For an unknown key: the full path of a key of any section that is nearer than this distance,
+  /// or empty. None = only keys of the same section are suggested.
+  std::string (*find_misplaced)(std::string_view key, std::size_t better_than) = nullptr;
   Problems problems;
 
   std::string place(std::int32_t line, std::int32_t column, const std::string& path) const {
@@ -69,12 +72,6 @@ struct BaseOf<ClusterSpec> {
   static std::string unknown(std::string_view name) { return unknown_cluster_message(name); }
   static ClusterSpec load(const std::string& path) { return load_cluster(path); }
 };
-
-/// What to answer to a key that does not exist: the nearest of the same section, or the same word
-/// in another section. `path` is the section's path with a dot, or empty.
-std::string unknown_key_message(const std::string& path,
-                                std::string_view key,
-                                const std::vector<std::string_view>& siblings);
 
 class FieldReader {
  public:
@@ -121,12 +118,23 @@ class FieldReader {
         const bool suggest = context_.problems.list().size() < 100;
         context_.problems.add(
             context_.place(key.line, key.column, prefix_ + printable(key.name, 80)),
-            suggest ? unknown_key_message(prefix_, key.name, known_) : "unknown key");
+            suggest ? "unknown key, nearest is " + suggestion(key.name) : "unknown key");
       }
     }
   }
 
  private:
+  /// The nearest key of this section, or a nearer one of another section.
+  std::string suggestion(std::string_view key) const {
+    const std::string sibling = nearest(key, known_);
+    const std::size_t distance = slip_distance(key, sibling);
+    std::string misplaced;
+    if (context_.find_misplaced != nullptr) {
+      misplaced = context_.find_misplaced(key, distance);
+    }
+    return misplaced.empty() ? prefix_ + sibling : misplaced;
+  }
+
   void check_version(int newest) {
     also_known("schema_version");
     const JsonValue* version = object_.find("schema_version");

@@ -1,5 +1,5 @@
 // Reads JSON text into a small tree in which every value knows its line and column, and refuses
-// what configuration files must not be: duplicate keys, more than 64 levels, more than 100,000
+// what configuration files must not be: duplicate keys, more than 64 levels, more than 50,000
 // values, more than 8 MiB, bytes that are not UTF-8, anything after the value. Every refusal is a
 // BadInputError of one line that begins with the place, "file:line:column: ". The parser itself is
 // nlohmann-json, which only json_reader.cpp includes.
@@ -15,7 +15,7 @@ namespace lockstep {
 
 inline constexpr std::size_t kMaxJsonBytes = std::size_t{8} << 20;
 inline constexpr std::size_t kMaxJsonDepth = 64;
-inline constexpr std::size_t kMaxJsonValues = 100'000;
+inline constexpr std::size_t kMaxJsonValues = 50'000;
 
 struct JsonKey {
   std::string name;

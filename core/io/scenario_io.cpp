@@ -1,5 +1,6 @@
 #include "core/io/scenario_io.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -123,32 +124,23 @@ class KeyLister {
   std::vector<KeyInfo>& keys_;
 };
 
-/// The key whose last word is nearest to `key`, with that distance.
-std::pair<std::string, std::size_t> nearest_anywhere(std::string_view key) {
-  std::string best;
-  std::size_t best_distance = SIZE_MAX;
+/// The full path of the key, of any section, that is nearer than `better_than`; or empty.
+std::string misplaced_key(std::string_view key, std::size_t better_than) {
   static const std::vector<KeyInfo> keys = scenario_keys();
+  std::string best;
+  std::size_t best_distance = std::min(better_than, key.size() / 3 + 1);
   for (const KeyInfo& info : keys) {
-    const std::size_t distance =
-        slip_distance(key, std::string_view(info.key).substr(info.key.rfind('.') + 1));
+    const std::string_view word = std::string_view(info.key).substr(info.key.rfind('.') + 1);
+    const std::size_t distance = slip_distance(key, word);
     if (distance < best_distance) {
       best = info.key;
       best_distance = distance;
     }
   }
-  return {best, best_distance};
+  return best;
 }
 
 }  // namespace
-
-std::string unknown_key_message(const std::string& path,
-                                std::string_view key,
-                                const std::vector<std::string_view>& siblings) {
-  const std::string sibling = nearest(key, siblings);
-  const auto [elsewhere, distance] = nearest_anywhere(key);
-  const bool sibling_wins = !sibling.empty() && slip_distance(key, sibling) <= distance;
-  return "unknown key, nearest is " + (sibling_wins ? path + sibling : elsewhere);
-}
 
 Scenario parse_scenario(std::string_view text,
                         std::string_view source,
@@ -156,6 +148,7 @@ Scenario parse_scenario(std::string_view text,
   ReadContext context;
   context.source = printable(source, 200);
   context.folder = folder;
+  context.find_misplaced = misplaced_key;
   Scenario scenario;
   FieldReader::read_root(parse_json(text, source, kComponent), kScenarioVersion, context, scenario);
   if (!context.problems.empty()) {
@@ -176,9 +169,13 @@ std::string scenario_text(const Scenario& scenario) {
   return writer.text() + "\n";
 }
 
-void set_key(Scenario& scenario, std::string_view key, std::string_view value) {
+void set_key(Scenario& scenario,
+             std::string_view key,
+             std::string_view value,
+             const std::optional<std::string>& folder) {
   ReadContext context;
-  context.folder = "";
+  context.folder = folder;
+  context.find_misplaced = misplaced_key;
   JsonValue json = typed_value(value);
   if (json.kind != JsonValue::Kind::kArray && json.kind != JsonValue::Kind::kObject) {
     context.typed = std::string(value);

@@ -32,8 +32,12 @@ Scenario parse_scenario(std::string_view text,
 std::string scenario_text(const Scenario& scenario);
 
 /// `--set KEY=VALUE`: key path with dots, value as in the file; quotes around words may be left
-/// out. UsageError for an unknown key or a value of the wrong type.
-void set_key(Scenario& scenario, std::string_view key, std::string_view value);
+/// out. UsageError for an unknown key or a value of the wrong type, and then nothing has changed.
+/// Files that the value names are relative to `folder`; without one they are refused.
+void set_key(Scenario& scenario,
+             std::string_view key,
+             std::string_view value,
+             const std::optional<std::string>& folder = "");
 
 /// What `--set` reaches.
 struct KeyInfo {

@@ -89,7 +89,8 @@
 //   kWriteShard          x                                       - (host: boxes by layout)
 //   kCommit              -                                       - (host: manifest rename)
 //
-// Collectives: one input and one output view per part; in place: the output view is the input view
+// Collectives: one input and one output view; where a program belongs to the root or to the others
+// alone, scatter and broadcast have an input, and gather an output, only at the root. In place: the output view is the input view
 // (all_reduce, broadcast) or the input view is this rank's slice of the output buffer (all_gather),
 // or the output is this rank's slice of the input buffer (reduce_scatter). `elements` is the count
 // each member contributes or receives: of the shard for all_gather and reduce_scatter (so the whole

@@ -174,19 +174,7 @@ void ClassEmitter::report_loss(Phase phase) {
     return;
   }
   b_.at(phase);
-  const View loss = b_.whole(buffers_.loss);
-  const AxisMask axes = kDataAxes & present_axes(context_.mesh);
-  const bool by_tokens = context_.training().loss_mean == LossMean::kGlobalTokens;
-  if (axes != 0) {
-    b_.collective(Collective::kAllReduce,
-                  b_.tables().communicator(axes, 0, true),
-                  by_tokens ? Reduction::kSum : Reduction::kAverage,
-                  1,
-                  loss,
-                  loss,
-                  {.stream = Stream::kData, .flags = kControl});
-  }
-  b_.host(Work::kReadScalar, Shape{{1}}, Views(&loss, 1), {}, {.flags = kHostSync});
+  data_->report_loss(b_, b_.whole(buffers_.loss));
 }
 
 /// The two copies of a tied weight get the sum of both gradients (Megatron-LM,

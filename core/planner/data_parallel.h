@@ -75,6 +75,17 @@ class DataParallelism {
   /// All contributions of this micro-batch are in.
   virtual void gradient_ready(ProgramBuilder& b, std::int32_t parameter, const Pass& pass) = 0;
 
+  /// Reads a micro-batch into `outputs`, each with its own part.
+  virtual void load_batch(ProgramBuilder& b, const Shape& shape, Views outputs) {
+    b.host(Work::kLoadBatch, shape, {}, outputs);
+  }
+  /// After the loss of a micro-batch, with the buffer that held the logits.
+  virtual void after_loss(ProgramBuilder&, const View& /*logits*/) {}
+  /// By how much each rank's loss is divided beyond the micro-batches.
+  virtual std::int64_t loss_divisor() const { return 1; }
+  /// The step's loss becomes the mean over data-parallel ranks and is read by the host.
+  virtual void report_loss(ProgramBuilder& b, const View& loss) = 0;
+
   /// True when `gradient_ready` in this pass hands the gradient to a reduction, so that it must be
   /// complete over tensor-parallel ranks.
   virtual bool reduces(const Pass& pass) const { return pass.last_backward; }
@@ -84,6 +95,10 @@ class DataParallelism {
   /// Calls visit(pieces) for every group of pieces that this rank updates (a segment, a bucket).
   using PieceVisitor = std::function<void(std::span<const OwnedPiece>)>;
   virtual void for_each_owned(ProgramBuilder& b, const PieceVisitor& visit) = 0;
+  /// The same for the pieces whose gradients this rank looks at for norm and overflow, and clips.
+  virtual void for_each_normed(ProgramBuilder& b, const PieceVisitor& visit) {
+    for_each_owned(b, visit);
+  }
   /// After the optimizer: updated parameters travel, gradients are freed.
   virtual void finish_step(ProgramBuilder& b) = 0;
 
@@ -108,6 +123,9 @@ struct DataParallelInputs {
   const StageBuffers& buffers;
   int data_coordinate = 0;  ///< of the class, where programs differ by it; else 0
 };
+/// What most kinds do to report the loss: a control all-reduce over the data axes.
+void reduce_loss(ProgramBuilder& b, const PlannerContext& context, const View& loss);
+
 std::unique_ptr<DataParallelism> make_data_parallelism(const DataParallelInputs& inputs);
 
 }  // namespace lockstep

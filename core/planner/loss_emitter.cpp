@@ -57,7 +57,7 @@ void SegmentEmitter::loss_forward(const ModuleDef& module, SegmentState& state) 
   const std::uint16_t scalar =
       by_tokens
           ? b_.tables().scalar({Scalar::Source::kOperation, Scalar::Meaning::kInverseTokens, 1, 1})
-          : b_.tables().factor(1, context_.microbatches);
+          : b_.tables().factor(1, context_.microbatches * data_.loss_divisor());
   b_.compute(Work::kLossFinish,
              shape,
              operands_,
@@ -66,6 +66,7 @@ void SegmentEmitter::loss_forward(const ModuleDef& module, SegmentState& state) 
   b_.free(maximum);
   b_.free(sums);
   b_.free(target);
+  data_.after_loss(b_, b_.whole(logits));
 }
 
 void SegmentEmitter::loss_backward(const ModuleDef& module,

@@ -49,7 +49,7 @@ void unscale(ProgramBuilder& b,
   b.at(Phase::kClip);
   const View flag = b.whole(buffers.overflow);
   b.compute(Work::kZero, Shape{{1}}, {}, Views(&flag, 1));
-  data.for_each_owned(b, [&](std::span<const OwnedPiece> pieces) {
+  data.for_each_normed(b, [&](std::span<const OwnedPiece> pieces) {
     if (pieces.empty()) {
       return;
     }
@@ -68,7 +68,7 @@ void clip(ProgramBuilder& b, const PlannerContext& context, DataParallelism& dat
   const BufferId norm = b.alloc(Category::kTemporary, DType::kFp64, 1);
   const View norm_view = b.whole(norm);
   b.compute(Work::kZero, Shape{{1}}, {}, Views(&norm_view, 1));
-  data.for_each_owned(b, [&](std::span<const OwnedPiece> pieces) {
+  data.for_each_normed(b, [&](std::span<const OwnedPiece> pieces) {
     for (const OwnedPiece& piece : pieces) {
       b.compute(Work::kSumSquares,
                 Shape{{piece.elements}},
@@ -81,7 +81,7 @@ void clip(ProgramBuilder& b, const PlannerContext& context, DataParallelism& dat
   const BufferId coefficient = b.alloc(Category::kTemporary, DType::kFp64, 1);
   const View factor = b.whole(coefficient);
   b.compute(Work::kClipCoefficient, Shape{{1}}, Views(&norm_view, 1), Views(&factor, 1));
-  data.for_each_owned(b, [&](std::span<const OwnedPiece> pieces) {
+  data.for_each_normed(b, [&](std::span<const OwnedPiece> pieces) {
     for (const OwnedPiece& piece : pieces) {
       const View inputs[] = {piece.gradient, factor};
       b.compute(Work::kScale,

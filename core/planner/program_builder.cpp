@@ -283,11 +283,13 @@ OperationId ProgramBuilder::collective(Collective kind,
   op.communicator = communicator;
   op.reduction = reduction;
   op.elements = elements;
-  op.dtype = buffers_[input.buffer].dtype;
+  const bool reads = input.buffer != kNoBuffer;
+  const bool writes = output.buffer != kNoBuffer;
+  op.dtype = buffers_[reads ? input.buffer : output.buffer].dtype;
   if (input.buffer == output.buffer) {
     op.flags |= kInPlace;
   }
-  return emit(op, {&input, 1}, {&output, 1}, extras);
+  return emit(op, Views(&input, reads ? 1 : 0), Views(&output, writes ? 1 : 0), extras);
 }
 
 OperationId ProgramBuilder::send(std::uint8_t communicator,

@@ -161,7 +161,8 @@ class ProgramBuilder {
   OperationId host(
       Work work, const Shape& shape, Views inputs, Views outputs, const Extras& extras = {});
 
-  /// `elements` as in core/operands.h; dtype is that of the input's (or output's) buffer.
+  /// `elements` as in core/operands.h; dtype is that of the input's (or output's) buffer. A view
+  /// without buffer stands for none: what only the root of a scatter, gather or broadcast has.
   OperationId collective(Collective kind,
                          std::uint8_t communicator,
                          Reduction reduction,

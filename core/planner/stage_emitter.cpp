@@ -179,6 +179,13 @@ void StageEmitter::load_batch(int chunk, std::int32_t microbatch) {
     return b_.whole(id);
   };
   std::vector<View> outputs;
+  // Who reads what was loaded: the first module, or, when there are only labels, the loss.
+  const Segment& reader = context_.graph->segments[static_cast<std::size_t>(
+      stage_.segment(first ? stage_.begin(chunk) : stage_.end(chunk) - 1))];
+  const std::size_t module = first ? 0 : context_.graph->form(reader).modules.size() - 1;
+  b_.at(b_.phase(),
+        static_cast<std::uint32_t>(reader.first_module) + static_cast<std::uint32_t>(module),
+        microbatch);
   if (first) {
     const int position = stage_.begin(chunk);
     const Segment& segment =
@@ -192,14 +199,14 @@ void StageEmitter::load_batch(int chunk, std::int32_t microbatch) {
         context_.graph->segments[static_cast<std::size_t>(stage_.segment(position))];
     outputs.push_back(place(position, context_.graph->form(segment).modules.back().inputs[1]));
   }
-  b_.host(Work::kLoadBatch, Shape{{context_.sizes.batch, context_.sizes.seq}}, {}, outputs);
+  data_.load_batch(b_, Shape{{context_.sizes.batch, context_.sizes.seq}}, outputs);
 }
 
 void StageEmitter::forward(int chunk, std::int32_t microbatch, bool evaluate) {
   const Phase phase = evaluate ? Phase::kEvaluate : Phase::kForward;
   b_.at(phase, kNoModule, microbatch);
   const Pass pass = pass_of(chunk, microbatch, progress_[static_cast<std::size_t>(chunk)].forwards);
-  if (chunk == 0 && !evaluate) {
+  if (chunk == 0) {
     data_.begin_microbatch(b_, pass);
     b_.at(phase, kNoModule, microbatch);
   }

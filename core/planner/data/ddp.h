@@ -29,6 +29,8 @@ class Ddp : public ReplicatedParameters {
  protected:
   View final_gradient(ProgramBuilder& b, std::int32_t parameter) override;
 
+  std::vector<std::int32_t> ids_;  ///< parameters of this stage in registration order
+
  private:
   const DataStrategy& options() const { return context_.strategy().data; }
   std::int64_t pass_number(std::int32_t microbatch) const;
@@ -47,7 +49,6 @@ class Ddp : public ReplicatedParameters {
   std::int64_t divisor() const;
 
   DdpBucketOptions bucket_options_;
-  std::vector<std::int32_t> ids_;          ///< parameters of this stage in registration order
   std::vector<std::int32_t> position_of_;  ///< by parameter: index into ids_
   BucketList buckets_;
   std::vector<std::int32_t> bucket_of_;  ///< by index into ids_

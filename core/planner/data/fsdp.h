@@ -35,6 +35,7 @@ class ShardedParameters : public DataParallelism {
   View reduced_gradient(ProgramBuilder& b, std::int32_t parameter) override;
   View stored_parameter(ProgramBuilder& b, std::int32_t parameter) override;
   void save(ProgramBuilder& b) override;
+  void report_loss(ProgramBuilder& b, const View& loss) override { reduce_loss(b, context_, loss); }
   AxisMask sharded_axes() const override { return mask_of(Axis::kData); }
 
  private:

@@ -94,7 +94,7 @@ View ReplicatedParameters::final_gradient(ProgramBuilder& b, std::int32_t parame
 
 void ReplicatedParameters::for_each_owned(ProgramBuilder& b, const PieceVisitor& visit) {
   for (int chunk = 0; chunk < stage_.chunks(); ++chunk) {
-    for_each_position(b, stage_, chunk, false, true, [&](int position) {
+    for_each_position(b, stage_, chunk, false, uniform_blocks(), [&](int position) {
       pieces_.clear();
       for_each_parameter_of(position, [&](std::int32_t parameter) {
         if (!owns(parameter)) {

@@ -27,13 +27,14 @@ class ReplicatedParameters : public DataParallelism {
   View reduced_gradient(ProgramBuilder& b, std::int32_t parameter) override;
   View stored_parameter(ProgramBuilder& b, std::int32_t parameter) override;
   void save(ProgramBuilder& b) override;
+  void report_loss(ProgramBuilder& b, const View& loss) override { reduce_loss(b, context_, loss); }
 
  protected:
   /// body(parameter) for the parameters that this stage stores, in model order.
   template <typename Body>
   void for_each_parameter(ProgramBuilder& b, Body&& body) {
     for (int chunk = 0; chunk < stage_.chunks(); ++chunk) {
-      for_each_position(b, stage_, chunk, false, true, [&](int position) {
+      for_each_position(b, stage_, chunk, false, uniform_blocks(), [&](int position) {
         for_each_parameter_of(position, body);
       });
     }

@@ -1,0 +1,426 @@
+// Works of the value machine: those with a rule of value_rules.h, and those that feed it or hand
+// numbers to the hooks. Moving and adding data is in value_pack.cpp.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/check/value_exchange.h"
+#include "core/check/value_machine.h"
+
+namespace lockstep {
+namespace {
+
+using field::Number;
+
+/// First of a work's outputs that are gradients of parameters (or sums), to which kAccumulate adds.
+std::size_t first_accumulated(Work work) {
+  return work == Work::kNormGrad || work == Work::kBnGradApply ? 1 : 0;
+}
+
+/// One past the last of them.
+std::size_t end_accumulated(Work work, std::size_t outputs) {
+  return work == Work::kLossFinish ? 1 : outputs;
+}
+
+/// The loss scale that goes with a state of the scaler; any function of it that is never 0.
+Number loss_scale(Number state) {
+  return field::Hash(0x7363616cULL).add(state).number();
+}
+
+Number batch_number(int iteration, int data, int microbatch, bool labels) {
+  return field::Hash(0x62617463ULL)
+      .add(static_cast<Number>(iteration) + 16)
+      .add(static_cast<Number>(data))
+      .add(static_cast<Number>(microbatch) + 16)
+      .add(labels ? 1 : 0)
+      .number();
+}
+
+}  // namespace
+
+Number first_statistics_number(std::uint32_t buffer) {
+  return field::Hash(0x72756e6eULL).add(buffer).number();
+}
+
+Number token_count_of_batch(int iteration, int data, int microbatch) {
+  return token_count_number(batch_number(iteration, data, microbatch, true));
+}
+
+void ValueMachine::guard(const ValueSite& at) {
+  if (at.op->guard != kNoBuffer) {
+    const View flag{at.op->guard, Axis::kNone, 0, 1, 0};
+    hooks_.guarded(at, number(at, flag));
+  }
+}
+
+// ---- operands ----------------------------------------------------------------------------------
+
+ValueTensor ValueMachine::tensor(const ValueSite& at, const View& view) {
+  rank_of(at).memory.read(view, slab_);
+  if (slab_.size() == 1 && slab_[0].elements == view.elements) {
+    return {slab_[0].symbol, view.elements};
+  }
+  std::int64_t covered = 0;
+  for (const ValuePiece& piece : slab_) {
+    covered += piece.elements;
+  }
+  const bool hole = covered < view.elements;
+  hooks_.problem(at,
+                 fmt::format("reads {} in buffer {}: {} of {} elements initialised, in {} pieces",
+                             hole ? "uninitialised memory" : "a mixture of tensors",
+                             view.buffer,
+                             covered,
+                             view.elements,
+                             slab_.size()));
+  return {{digest(slab_), 0, 0, 1}, view.elements};
+}
+
+field::Number ValueMachine::number(const ValueSite& at, const View& view) {
+  return tensor(at, {view.buffer, view.axis, view.offset, 1, view.stride}).symbol.number;
+}
+
+void ValueMachine::write(const ValueSite& at, const View& view, const ValueSymbol& symbol) {
+  if (rank_of(at).memory.write(view, symbol)) {
+    use_[static_cast<std::size_t>(section_)][static_cast<std::size_t>(rank_of(at).class_index)]
+        [at.index] = ValueUse::kUseful;
+  }
+}
+
+void ValueMachine::write(const ValueSite& at, const View& view, const ValueSlab& slab) {
+  if (rank_of(at).memory.write(view, slab)) {
+    use_[static_cast<std::size_t>(section_)][static_cast<std::size_t>(rank_of(at).class_index)]
+        [at.index] = ValueUse::kUseful;
+  }
+}
+
+void ValueMachine::accumulate(const ValueSite& at, const View& view, const ValueSymbol& symbol) {
+  rank_of(at).memory.read(view, slab_);
+  part_.assign(1, {0, view.elements, symbol});
+  const ValueSlab* both[] = {&slab_, &part_};
+  ValueSlab sum;
+  sum_slabs(both, sum);
+  write(at, view, sum);
+}
+
+field::Number ValueMachine::constant_factor(const Operation& op) const {
+  if (op.scalar == kNoScalar) {
+    return 1;
+  }
+  const Scalar& scalar = plan_.scalars[op.scalar];
+  return scalar.source == Scalar::Source::kConstant
+             ? field::fraction(scalar.numerator, scalar.denominator)
+             : 1;
+}
+
+// ---- works with a rule -------------------------------------------------------------------------
+
+void ValueMachine::work(const ValueSite& at) {
+  if (has_value_rule(at.op->work)) {
+    return rule(at);
+  }
+  switch (at.op->work) {
+    case Work::kAdd:
+      return add(at);
+    case Work::kScale:
+      return scale(at);
+    case Work::kZero:
+      for (const View& view : outputs(at)) {
+        write(at, view, ValueSymbol{});
+      }
+      return;
+    case Work::kCast:
+    case Work::kPack:
+      return pack(at);
+    case Work::kUnpack:
+      return unpack(at);
+    case Work::kInitialize:
+      return initialize(at);
+    case Work::kLoadBatch:
+      return load_batch(at);
+    case Work::kCountTokens:
+      return count_tokens(at);
+    case Work::kUnscaleAndCheck:
+      return unscale_and_check(at);
+    case Work::kSumSquares:
+      return sum_squares(at);
+    case Work::kClipCoefficient:
+      return clip_coefficient(at);
+    case Work::kSgd:
+    case Work::kMomentum:
+    case Work::kAdamW:
+    case Work::kAdamW8bit:
+      return optimizer(at);
+    default:
+      return bookkeeping(at);
+  }
+}
+
+void ValueMachine::bookkeeping(const ValueSite& at) {
+  switch (at.op->work) {
+    case Work::kScalerUpdate: {
+      const Number flag = number(at, inputs(at).front());
+      hooks_.guarded(at, flag);
+      const View& state = outputs(at).front();
+      const Number before = number(at, state);
+      write(at, state, {field::Hash(before).number(), 0, 0, 1});
+      return;
+    }
+    case Work::kUsedMap:
+    case Work::kDescribeModel:
+      for (const View& view : outputs(at)) {
+        const Number own = field::Hash(static_cast<Number>(at.op->work))
+                               .add(static_cast<Number>(at.rank))
+                               .add(at.index)
+                               .number();
+        write(at, view, {own, 0, 0, 1});
+        beliefs_.emplace(own, Belief{at, rank_count() == 1, false});
+      }
+      return;
+    case Work::kReadScalar:
+      hooks_.host_reads(at, number(at, inputs(at).front()));
+      return;
+    case Work::kWriteShard:
+      for (const View& view : inputs(at)) {
+        rank_of(at).memory.read(view, slab_);
+        hooks_.shard_written(at, slab_);
+      }
+      return;
+    default:
+      return;
+  }
+}
+
+/// A loss may also read the loss scale and the count of tokens, after its five operands.
+void ValueMachine::read_loss_factors(const ValueSite& at, ValueCall& call, Number& scale) {
+  const std::span<const View> views = inputs(at);
+  call.by_tokens = at.op->scalar != kNoScalar &&
+                   plan_.scalars[at.op->scalar].meaning == Scalar::Meaning::kInverseTokens;
+  std::size_t last = views.size();
+  if (call.by_tokens && last > 5) {
+    call.factor = field::inverse(number(at, views[--last]));
+  }
+  if (last > 5) {
+    scale = loss_scale(number(at, views[5]));
+  }
+}
+
+void ValueMachine::rule(const ValueSite& at) {
+  const Rank& rank = rank_of(at);
+  const Work kind = at.op->work;
+  const std::span<const View> from = inputs(at);
+  const std::span<const View> to = outputs(at);
+  Operation op = *at.op;
+  op.microbatch = static_cast<std::int16_t>(microbatch(at));
+  ValueCall call;
+  call.graph = plan_.graph.get();
+  call.op = &op;
+  call.data = rank.data;
+  call.tensor_index = rank.tensor_index;
+  call.tensor_degree = plan_.mesh.size(Axis::kTensor);
+  call.tokens = tokens_;
+  call.factor = constant_factor(op);
+  Number scale = 1;
+  if (kind == Work::kLossFinish) {
+    read_loss_factors(at, call, scale);
+  }
+  const std::size_t operands =
+      kind == Work::kLossFinish ? std::min<std::size_t>(from.size(), 5) : from.size();
+  tensors_in_.clear();
+  for (std::size_t i = 0; i < operands; ++i) {
+    tensors_in_.push_back(tensor(at, from[i]));
+  }
+  tensors_out_.clear();
+  for (const View& view : to) {
+    tensors_out_.push_back({{}, view.elements});
+  }
+  call.inputs = tensors_in_;
+  call.outputs = tensors_out_;
+  std::string wrong = apply_value_rule(call);
+  if (!wrong.empty()) {
+    hooks_.problem(at, std::move(wrong));
+  }
+  if (kind == Work::kBnApply && to.size() > 1 && op.phase == Phase::kForward) {
+    hooks_.statistics(at,
+                      rank.memory.root_of(to[1]),
+                      tensors_in_.back().symbol.number,
+                      tensors_out_[1].symbol.number);
+  }
+  if (kind == Work::kLossFinish && to.size() > 1) {
+    Number& dlogits = tensors_out_[1].symbol.number;
+    dlogits = field::multiply(dlogits, scale);
+  }
+  for (std::size_t k = 0; k < to.size(); ++k) {
+    const bool adds =
+        op.has(kAccumulate) && k >= first_accumulated(kind) && k < end_accumulated(kind, to.size());
+    if (adds) {
+      accumulate(at, to[k], tensors_out_[k].symbol);
+    } else {
+      write(at, to[k], tensors_out_[k].symbol);
+    }
+  }
+  const bool meets_copies = options_.copies > 1 &&
+                            plan_.graph->model.mlp_norm == MlpNormKind::kSyncBatchNorm &&
+                            kind == Work::kBnSums;
+  if (meets_copies) {
+    join(plan_.communicators.size(), at, to.front());
+  }
+}
+
+// ---- sources -----------------------------------------------------------------------------------
+
+/// Tokens or x on the first stage, labels on the last one, both where they are the same rank.
+void ValueMachine::load_batch(const ValueSite& at) {
+  const std::span<const View> to = outputs(at);
+  const bool knows_module = at.op->module != kNoModule;
+  const bool labels_only = knows_module
+                               ? plan_.graph->module(at.op->module).kind == ModuleKind::kLoss
+                               : rank_of(at).pipeline > 0;
+  for (std::size_t k = 0; k < to.size(); ++k) {
+    const bool labels = k > 0 || (to.size() == 1 && labels_only);
+    write(at, to[k], {batch_number(iteration_, rank_of(at).data, microbatch(at), labels), 0, 0, 1});
+  }
+}
+
+/// Tokens of all micro-batches of the step on this data-parallel coordinate.
+void ValueMachine::count_tokens(const ValueSite& at) {
+  Number sum = 0;
+  const int first = microbatch_ >= 0 ? microbatch_ : 0;
+  const int end = microbatch_ >= 0 ? microbatch_ + 1 : plan_.microbatches;
+  for (int m = first; m < end; ++m) {
+    sum = field::add(sum, token_count_of_batch(iteration_, rank_of(at).data, m));
+  }
+  if (at.op->has(kAccumulate)) {
+    accumulate(at, outputs(at).front(), {sum, 0, 0, 1});
+  } else {
+    write(at, outputs(at).front(), {sum, 0, 0, 1});
+  }
+}
+
+// ---- gradients, norms, steps -------------------------------------------------------------------
+
+/// (gradients..., scaler) -> flag, gradients.
+void ValueMachine::unscale_and_check(const ValueSite& at) {
+  const std::span<const View> from = inputs(at);
+  const std::span<const View> to = outputs(at);
+  const Number unscale = field::inverse(loss_scale(number(at, from.back())));
+  Number flag = number(at, to.front());
+  for (std::size_t i = 0; i + 1 < from.size(); ++i) {
+    ValueSlab gradient;
+    rank_of(at).memory.read(from[i], gradient);
+    scale_slab(gradient, unscale);
+    flag = hooks_.look(at, gradient, flag);
+    if (i + 1 < to.size()) {
+      write(at, to[i + 1], gradient);
+    }
+  }
+  write(at, to.front(), {flag, 0, 0, 1});
+}
+
+/// (gradients...) -> sum. The gradients one after the other are this coordinate's buffer of the
+/// layout, whose entries say on which ranks they count.
+void ValueMachine::sum_squares(const ValueSite& at) {
+  const std::span<const View> from = inputs(at);
+  slab_.clear();
+  std::int64_t end = 0;
+  for (const View& view : from) {
+    rank_of(at).memory.read(view, part_);
+    append_at(slab_, part_, end);
+    end += view.elements;
+  }
+  Number sum = 0;
+  const auto count = [&](std::int64_t offset, std::int64_t elements) {
+    cut(slab_, offset, elements, part_);
+    std::int64_t covered = 0;
+    for (const ValuePiece& piece : part_) {
+      covered += piece.elements;
+      sum = field::add(sum, piece.symbol.number == 0 ? 0 : hooks_.square(at, piece));
+    }
+    if (covered < elements) {
+      hooks_.problem(at, fmt::format("{} elements are uninitialised", elements - covered));
+    }
+  };
+  if (at.op->layout == kNoLayout) {
+    count(0, end);
+  } else {
+    const Layout& layout = plan_.layouts[at.op->layout];
+    const std::int32_t coordinate = layout_coordinate(at, from.front(), layout);
+    for (const LayoutEntry& entry : layout.entries) {
+      bool counts = entry.norm_axes != kNotInNorm;
+      for (int axis = 0; axis < kAxisCount && counts; ++axis) {
+        const auto which = static_cast<Axis>(axis);
+        counts =
+            (entry.norm_axes & mask_of(which)) == 0 || rank_of(at).memory.coordinate(which) == 0;
+      }
+      if (counts) {
+        for_each_piece(entry, coordinate, [&](const LayoutPiece& piece) {
+          count(piece.offset, piece.elements);
+        });
+      }
+    }
+  }
+  accumulate(at, outputs(at).front(), {sum, 0, 0, 1});
+}
+
+void ValueMachine::clip_coefficient(const ValueSite& at) {
+  const Number sum = number(at, inputs(at).front());
+  write(at, outputs(at).front(), {hooks_.clip(at, sum), 0, 0, 1});
+}
+
+/// (parameter, gradient, states...) -> parameter, states..., compute copy of the parameter?
+void ValueMachine::optimizer(const ValueSite& at) {
+  const std::span<const View> from = inputs(at);
+  const std::span<const View> to = outputs(at);
+  // Scales of 8-bit states have fewer elements than the parameter; they say nothing of their own.
+  std::size_t states = 0;
+  while (states < 2 && 2 + states < from.size() && from[2 + states].elements == from[0].elements) {
+    ++states;
+  }
+  slabs_.resize(std::max<std::size_t>(slabs_.size(), 8));
+  std::array<const ValueSlab*, 4> pointers{};
+  for (std::size_t i = 0; i < 2 + states; ++i) {
+    rank_of(at).memory.read(from[i], slabs_[i]);
+    pointers[i] = &slabs_[i];
+  }
+  std::array<ValueSlab, 3> after;  // parameter, states
+  zip(std::span<const ValueSlab* const>(pointers.data(), 2 + states),
+      [&](std::int64_t offset, std::int64_t elements, auto symbols) {
+        if (symbols[0] == nullptr) {
+          return;  // padding
+        }
+        if (symbols[1] == nullptr) {
+          hooks_.problem(at,
+                         fmt::format("{} elements of the gradient are uninitialised", elements));
+          return;
+        }
+        ValueStep step{elements, *symbols[0], *symbols[1], static_cast<int>(states), {}};
+        for (std::size_t s = 0; s < states; ++s) {
+          const ValueSymbol* state = symbols[2 + s];
+          const bool fits =
+              state != nullptr && (state->number == 0 || (state->begin == step.parameter.begin &&
+                                                          state->same_slice(step.parameter)));
+          if (!fits) {
+            hooks_.problem(at,
+                           state == nullptr ? "optimizer state is uninitialised"
+                                            : "optimizer state belongs to other elements");
+            return;
+          }
+          step.state[s] = state->number;
+        }
+        const ValueSymbol like = step.parameter;
+        hooks_.step(at, step);
+        append(after[0], {offset, elements, step.parameter});
+        for (std::size_t s = 0; s < states; ++s) {
+          append(after[1 + s],
+                 {offset, elements, {step.state[s], like.begin, like.index, like.of}});
+        }
+      });
+  write(at, to[0], after[0]);
+  for (std::size_t s = 0; s < states && 1 + s < to.size(); ++s) {
+    write(at, to[1 + s], after[1 + s]);
+  }
+  if (to.size() >= from.size()) {
+    write(at, to.back(), after[0]);  // parameter and states are in place, so one more is the copy
+  }
+}
+
+}  // namespace lockstep

@@ -206,12 +206,13 @@ class LifetimeWalk {
     }
     if (op.communicator != kNoCommunicator &&
         !state.agreement.covers(plan_.mesh, plan_.communicators[op.communicator])) {
-      report(PlanRule::kGuard,
-             fmt::format("members of {} may differ in whether they skip it: its flag, buffer {}, was "
-                         "reduced (max) over {}",
-                         group_text(plan_.communicators[op.communicator]),
-                         op.guard,
-                         reduced_over(state.agreement)));
+      report(
+          PlanRule::kGuard,
+          fmt::format("members of {} may differ in whether they skip it: its flag, buffer {}, was "
+                      "reduced (max) over {}",
+                      group_text(plan_.communicators[op.communicator]),
+                      op.guard,
+                      reduced_over(state.agreement)));
     }
   }
 

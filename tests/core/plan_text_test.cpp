@@ -18,10 +18,11 @@ TEST_CASE("an operation is described by place, action, module, micro-batch and p
         "rank class 0 step #5: load_batch 1x4, h.0.mlp, micro-batch 0, forward");
   CHECK(text(OperationKind::kSend) ==
         "rank class 0 step #8: send to stage 1 32 fp32 tag 0, h.0.mlp, micro-batch 0, forward");
-  CHECK(text(OperationKind::kRecv) ==
-        "rank class 0 step #14: recv from stage 1 32 fp32 tag 16, h.0.mlp, micro-batch 0, backward");
+  CHECK(
+      text(OperationKind::kRecv) ==
+      "rank class 0 step #15: recv from stage 1 32 fp32 tag 16, h.0.mlp, micro-batch 0, backward");
   CHECK(text(OperationKind::kCollective) ==
-        "rank class 0 step #25: all_reduce dp 64 fp32 sum, h.0.mlp, reduce");
+        "rank class 0 step #26: all_reduce dp 64 fp32 sum, h.0.mlp, reduce");
   CHECK(describe(plan, 1, kInitSection, 2) ==
         "rank class 1 init #2: broadcast dp 64 fp32 root 0, h.1.mlp, init");
 }
@@ -38,8 +39,8 @@ TEST_CASE("control operations and step variants are told apart") {
   plan.sections.push_back(plan.sections[kStepSection]);
   plan.sections.back().variant = 1;
   const Program& program = plan.sections[2].programs[0];
-  const std::uint32_t flag = find_operation(
-      program, [](const Operation& op) { return op.reduction == Reduction::kMax; });
+  const std::uint32_t flag =
+      find_operation(program, [](const Operation& op) { return op.reduction == Reduction::kMax; });
   CHECK(describe(plan, 0, 2, flag) == "rank class 0 step[1] #" + std::to_string(flag) +
                                           ": all_reduce pp+dp 1 fp32 max, h.0.mlp, optimizer, "
                                           "control");

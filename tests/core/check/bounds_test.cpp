@@ -117,10 +117,10 @@ TEST_CASE("both sides of a collective are as long as its kind demands") {
   for (const CollectiveCase& test : right) {
     INFO(name_of(test.kind));
     CHECK(fault_of_collective(test) == "none");
-    CHECK_THAT(fault_of_collective({test.kind, test.input + 1, test.output}),
-               ContainsSubstring("input has " + std::to_string(test.input + 1) +
-                                 " elements instead of " + std::to_string(test.input) +
-                                 " (4 members)"));
+    CHECK_THAT(
+        fault_of_collective({test.kind, test.input + 1, test.output}),
+        ContainsSubstring("input has " + std::to_string(test.input + 1) + " elements instead of " +
+                          std::to_string(test.input) + " (4 members)"));
     CHECK_THAT(fault_of_collective({test.kind, test.input, test.output - 1}),
                ContainsSubstring("output has " + std::to_string(test.output - 1) + " elements"));
   }

@@ -60,8 +60,9 @@ TEST_CASE("a buffer is used between its alloc and its free") {
                               PlanRule::kLifetime);
   REQUIRE(early.size() == 3);  // zero, scale (once for both of its views), free
   CHECK_THAT(early[0], ContainsSubstring("step #0: zero 8, forward: buffer 0 is not allocated"));
-  CHECK_THAT(early[2], ContainsSubstring("step #2: free buffer 0 (activation 8 fp32), forward: is "
-                                         "not allocated"));
+  CHECK_THAT(early[2],
+             ContainsSubstring("step #2: free buffer 0 (activation 8 fp32), forward: is "
+                               "not allocated"));
 }
 
 TEST_CASE("use after free names the free") {
@@ -69,23 +70,21 @@ TEST_CASE("use after free names the free") {
       scale_plan([](Program& program) { std::swap(program.operations[2], program.operations[3]); }),
       PlanRule::kLifetime);
   REQUIRE(late.size() == 1);
-  CHECK_THAT(late[0],
-             ContainsSubstring("#3: scale 8, forward: buffer 0 was freed, step #2"));
+  CHECK_THAT(late[0], ContainsSubstring("#3: scale 8, forward: buffer 0 was freed, step #2"));
 }
 
 TEST_CASE("a second free and a second alloc name the first") {
-  const auto twice = messages(scale_plan([](Program& program) {
-                                program.operations.push_back(program.operations[3]);
-                              }),
-                              PlanRule::kLifetime);
+  const auto twice = messages(
+      scale_plan([](Program& program) { program.operations.push_back(program.operations[3]); }),
+      PlanRule::kLifetime);
   REQUIRE(twice.size() == 1);
   CHECK_THAT(twice[0], ContainsSubstring("was freed, step #3"));
-  const auto again = messages(scale_plan([](Program& program) {
-                                program.operations.insert(program.operations.begin(),
-                                                          program.operations[0]);
-                                program.dependencies.clear();
-                              }),
-                              PlanRule::kLifetime);
+  const auto again =
+      messages(scale_plan([](Program& program) {
+                 program.operations.insert(program.operations.begin(), program.operations[0]);
+                 program.dependencies.clear();
+               }),
+               PlanRule::kLifetime);
   REQUIRE(again.size() == 1);
   CHECK_THAT(again[0], ContainsSubstring("is allocated already, step #0"));
 }
@@ -94,24 +93,27 @@ TEST_CASE("step buffers are freed in their section") {
   const auto kept = messages(scale_plan([](Program& program) { remove_operation(program, 3); }),
                              PlanRule::kLifetime);
   REQUIRE(kept.size() == 1);
-  CHECK_THAT(kept[0], ContainsSubstring("step #0: alloc buffer 0") &&
-                          ContainsSubstring("is not freed in its section"));
+  CHECK_THAT(kept[0],
+             ContainsSubstring("step #0: alloc buffer 0") &&
+                 ContainsSubstring("is not freed in its section"));
 }
 
 TEST_CASE("reading what nothing wrote is reported, also where a result is added up") {
   const auto reads = messages(scale_plan([](Program& program) { remove_operation(program, 1); }),
                               PlanRule::kUnwritten);
   REQUIRE(reads.size() == 1);
-  CHECK_THAT(reads[0],
-             ContainsSubstring("scale 8, forward: reads buffer 0 (activation 8 fp32), which nothing "
-                               "has written"));
+  CHECK_THAT(
+      reads[0],
+      ContainsSubstring("scale 8, forward: reads buffer 0 (activation 8 fp32), which nothing "
+                        "has written"));
   Plan plan = two_stage_plan();
   Program& program = program_of(plan, kStepSection, 0);
   remove_operation(program, find_operation(program, is_work(Work::kZero), 0));
   const auto adds = messages(plan, PlanRule::kUnwritten);
   REQUIRE(adds.size() == 1);
-  CHECK_THAT(adds[0], ContainsSubstring("matmul_grad_weight") &&
-                          ContainsSubstring("reads buffer 2 (gradient 64 fp32)"));
+  CHECK_THAT(adds[0],
+             ContainsSubstring("matmul_grad_weight") &&
+                 ContainsSubstring("reads buffer 2 (gradient 64 fp32)"));
 }
 
 TEST_CASE("a persistent buffer is allocated once over all sections") {
@@ -128,8 +130,9 @@ TEST_CASE("a persistent buffer is allocated once over all sections") {
   // Without the guard every iteration of variant 1 allocates its own again.
   const auto again = messages(plan_with(false), PlanRule::kLifetime);
   REQUIRE(!again.empty());
-  CHECK_THAT(again[0], ContainsSubstring("step[1] #0: alloc buffer 1 (optimizer 16 fp32), init: is "
-                                         "allocated already, step[1] #0"));
+  CHECK_THAT(again[0],
+             ContainsSubstring("step[1] #0: alloc buffer 1 (optimizer 16 fp32), init: is "
+                               "allocated already, step[1] #0"));
 }
 
 TEST_CASE("a persistent buffer freed by a later variant stays freed") {
@@ -147,8 +150,9 @@ TEST_CASE("a persistent buffer freed by a later variant stays freed") {
   last = program_of(broken, 1, 0);
   const auto late = messages(broken, PlanRule::kLifetime);
   REQUIRE(late.size() >= 1);
-  CHECK_THAT(late[0], ContainsSubstring("step[2] #0: free buffer 0") &&
-                          ContainsSubstring("was freed, step[1] #0"));
+  CHECK_THAT(
+      late[0],
+      ContainsSubstring("step[2] #0: free buffer 0") && ContainsSubstring("was freed, step[1] #0"));
 }
 
 TEST_CASE("memory is back at its start from the third iteration on") {

@@ -31,13 +31,14 @@ TEST_CASE("a send without a recv is reported with the rank that does not receive
   const auto messages = messages_after(
       [](Program&, Program& second) { remove_operation(second, nth_recv(second, 1)); });
   REQUIRE(messages.size() == 1);
-  CHECK_THAT(messages[0], ContainsSubstring("send to stage 1 32 fp32 tag 1, h.0.mlp, micro-batch 1"));
+  CHECK_THAT(messages[0],
+             ContainsSubstring("send to stage 1 32 fp32 tag 1, h.0.mlp, micro-batch 1"));
   CHECK_THAT(messages[0], ContainsSubstring("rank 0: rank 2 never receives it"));
 }
 
 TEST_CASE("a recv without a send is reported with the rank that does not send") {
-  const auto messages = messages_after(
-      [](Program& first, Program&) { remove_operation(first, nth_send(first, 0)); });
+  const auto messages =
+      messages_after([](Program& first, Program&) { remove_operation(first, nth_send(first, 0)); });
   REQUIRE(messages.size() == 1);
   CHECK_THAT(messages[0], ContainsSubstring("recv from stage 0 32 fp32 tag 0, h.1.mlp"));
   CHECK_THAT(messages[0], ContainsSubstring("rank 2: rank 0 never sends it"));
@@ -54,16 +55,14 @@ TEST_CASE("a tag that is used twice in one direction is reported") {
 }
 
 TEST_CASE("both ends agree in count and type") {
-  const auto counts = messages_after([](Program& first, Program&) {
-    first.operations[nth_send(first, 0)].elements = 16;
-  });
+  const auto counts = messages_after(
+      [](Program& first, Program&) { first.operations[nth_send(first, 0)].elements = 16; });
   REQUIRE(counts.size() == 1);
   CHECK_THAT(counts[0],
              ContainsSubstring("recv from stage 0 32 fp32 tag 0") &&
                  ContainsSubstring("rank 2: rank 0 sends 16 fp32"));
-  const auto types = messages_after([](Program& first, Program&) {
-    first.operations[nth_send(first, 0)].dtype = DType::kBf16;
-  });
+  const auto types = messages_after(
+      [](Program& first, Program&) { first.operations[nth_send(first, 0)].dtype = DType::kBf16; });
   REQUIRE(types.size() == 1);
   CHECK_THAT(types[0], ContainsSubstring("rank 0 sends 32 bf16"));
 }

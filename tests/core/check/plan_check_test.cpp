@@ -17,8 +17,8 @@ TEST_CASE("a plan of more than fifty million operations is refused with the numb
   CHECK_THROWS_AS(refuse_if_too_large(50'000'001), NotSupportedError);
   CHECK_THROWS_WITH(refuse_if_too_large(61'234'567),
                     ContainsSubstring("61234567 operations are more than 50000000") &&
-                        ContainsSubstring("micro-batches") && ContainsSubstring("layers per stage") &&
-                        ContainsSubstring("fold"));
+                        ContainsSubstring("micro-batches") &&
+                        ContainsSubstring("layers per stage") && ContainsSubstring("fold"));
 }
 
 TEST_CASE("problems are kept up to a limit, in all and per rule, and the rest is counted") {

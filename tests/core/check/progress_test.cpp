@@ -152,7 +152,8 @@ Plan crossed_plan(bool crossed, bool two_streams) {
 TEST_CASE("collectives of two communicators in opposite order on one stream deadlock") {
   CHECK(problems_of(crossed_plan(true, false), PlanRule::kSequence).empty());
   const std::string message = deadlock_of(crossed_plan(true, false));
-  CHECK_THAT(message, ContainsSubstring("all_reduce tp 4 fp32 sum, h.0.mlp, reduce waits for rank 1's #5"));
+  CHECK_THAT(message,
+             ContainsSubstring("all_reduce tp 4 fp32 sum, h.0.mlp, reduce waits for rank 1's #5"));
   CHECK_THAT(message, ContainsSubstring("is behind #4 on stream tensor"));
   CHECK(check_plan(crossed_plan(false, false)).text() == "no problems");
 }
@@ -210,7 +211,8 @@ TEST_CASE("a host that waits for a result before it issues what makes it deadloc
   CHECK(check_plan(plan_with(0)).text() == "no problems");
   const std::string message = deadlock_of(plan_with(kHostSync));
   CHECK_THAT(message, ContainsSubstring("is not issued: the host of rank 0 waits for #5"));
-  CHECK_THAT(message, ContainsSubstring("read_scalar, h.0.mlp, reduce waits for its dependency #4"));
+  CHECK_THAT(message,
+             ContainsSubstring("read_scalar, h.0.mlp, reduce waits for its dependency #4"));
   CHECK_THAT(message, ContainsSubstring("waits for rank 1's #3"));
   CHECK_THAT(message, ContainsSubstring("waits for its dependency #2"));
 }

@@ -19,7 +19,8 @@ std::vector<std::string> races_of(const Plan& plan) {
   return result;
 }
 
-// ---- a second algorithm: reachability by search, all pairs of accesses ---------------------------
+// ---- a second algorithm: reachability by search, all pairs of accesses
+// ---------------------------
 
 struct Access {
   std::uint32_t operation;
@@ -63,12 +64,8 @@ std::vector<Access> accesses_of(const Program& program, const std::vector<Buffer
   std::vector<Access> result;
   std::vector<std::uint32_t> lives(buffers.size(), 0);
   const auto add = [&](std::uint32_t index, const View& view, bool writes) {
-    result.push_back({index,
-                      view.buffer,
-                      lives[view.buffer],
-                      view.offset,
-                      view.offset + view.elements,
-                      writes});
+    result.push_back(
+        {index, view.buffer, lives[view.buffer], view.offset, view.offset + view.elements, writes});
   };
   for (std::uint32_t index = 0; index < program.operations.size(); ++index) {
     const Operation& op = program.operations[index];
@@ -104,7 +101,9 @@ bool has_race(const Program& program, const std::vector<Buffer>& buffers) {
 
 /// A random program on all streams over a few buffers and parts of them.
 Plan random_plan(std::mt19937_64& random) {
-  const auto below = [&random](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  const auto below = [&random](int n) {
+    return static_cast<int>(random() % static_cast<unsigned>(n));
+  };
   return one_class_plan([&](PlanBuilder&, ProgramBuilder& b) {
     constexpr int kBuffers = 4;
     BufferId buffers[kBuffers];
@@ -225,7 +224,8 @@ TEST_CASE("two readers need no order, a reader and a later writer do") {
   CHECK(check_plan(plan_with(false)).text() == "no problems");
   const auto races = races_of(plan_with(true));
   REQUIRE(races.size() == 1);
-  CHECK_THAT(races[0], ContainsSubstring("zero, init: on stream compute, does not wait for #3 cast"));
+  CHECK_THAT(races[0],
+             ContainsSubstring("zero, init: on stream compute, does not wait for #3 cast"));
 }
 
 TEST_CASE("a free waits for the last use on other streams") {
@@ -239,8 +239,9 @@ TEST_CASE("a free waits for the last use on other streams") {
   drop_dependency(program, find_operation(program, is_kind(OperationKind::kFree)), 0);
   const auto races = races_of(plan);
   REQUIRE(races.size() == 1);
-  CHECK_THAT(races[0], ContainsSubstring("free buffer 0") &&
-                           ContainsSubstring("does not wait for #1 zero, init on stream data"));
+  CHECK_THAT(races[0],
+             ContainsSubstring("free buffer 0") &&
+                 ContainsSubstring("does not wait for #1 zero, init on stream data"));
 }
 
 TEST_CASE("aliases are the memory of their lender") {
@@ -270,7 +271,8 @@ TEST_CASE("aliases are the memory of their lender") {
 }
 
 TEST_CASE("slices along an axis overlap as they do on real coordinates") {
-  // dp 4, buffer of 16: this rank's slice [4c, 4c + 4) on one stream, [begin, begin + 4) on another.
+  // dp 4, buffer of 16: this rank's slice [4c, 4c + 4) on one stream, [begin, begin + 4) on
+  // another.
   const auto plan_with = [](std::int64_t begin, AxisMask class_axes) {
     PlanBuilder tables(mesh_of(1, 4), nullptr);
     Plan& plan = tables.plan();
@@ -281,10 +283,13 @@ TEST_CASE("slices along an axis overlap as they do on real coordinates") {
       ProgramBuilder b(tables, ProgramBuilder::Mode::kEmit);
       b.begin_section();
       const BufferId x = b.alloc(Category::kCommunication, DType::kFp32, 16);
-      b.compute(Work::kZero, {}, {}, {ProgramBuilder::slice(x, Axis::kData, 4)},
+      b.compute(Work::kZero,
+                {},
+                {},
+                {ProgramBuilder::slice(x, Axis::kData, 4)},
                 extras_on(Stream::kCopy));
-      b.compute(Work::kZero, {}, {}, {ProgramBuilder::range(x, begin, 4)},
-                extras_on(Stream::kData));
+      b.compute(
+          Work::kZero, {}, {}, {ProgramBuilder::range(x, begin, 4)}, extras_on(Stream::kData));
       b.free(x);
       plan.sections[0].programs.push_back(b.end_section());
       plan.buffers.push_back(b.take_buffers());
@@ -311,7 +316,8 @@ TEST_CASE("a guard is read when its operation runs") {
   drop_dependency(program, sgd, 0);
   const auto races = races_of(plan);
   REQUIRE(!races.empty());
-  CHECK_THAT(races[0], ContainsSubstring("sgd 64") && ContainsSubstring("all_reduce pp+dp 1 fp32 max"));
+  CHECK_THAT(races[0],
+             ContainsSubstring("sgd 64") && ContainsSubstring("all_reduce pp+dp 1 fp32 max"));
 }
 
 TEST_CASE("an operation that never launches touches nothing") {
@@ -322,8 +328,7 @@ TEST_CASE("an operation that never launches touches nothing") {
     b.compute(Work::kZero, {}, {}, {b.whole(x)});
     Extras extras = extras_on(Stream::kData);
     extras.issue = Issue::kWhenReady;
-    b.collective(
-        Collective::kAllReduce, data, Reduction::kSum, 4, b.whole(x), b.whole(x), extras);
+    b.collective(Collective::kAllReduce, data, Reduction::kSum, 4, b.whole(x), b.whole(x), extras);
     b.free(x);
   });
   Program& program = program_of(plan, 0, 0);

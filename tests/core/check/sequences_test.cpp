@@ -91,7 +91,9 @@ TEST_CASE("two collectives swapped on one class name place, ranks, operations an
 TEST_CASE("a member that stops early is told from one that differs") {
   const Plan plan = tensor_plan(2, [](ProgramBuilder& b, std::uint8_t tensor, int coordinate) {
     b.at(Phase::kForward);
-    all_reduces(b, tensor, coordinate == 0 ? std::vector<std::int64_t>{8, 8} : std::vector<std::int64_t>{8});
+    all_reduces(b,
+                tensor,
+                coordinate == 0 ? std::vector<std::int64_t>{8, 8} : std::vector<std::int64_t>{8});
   });
   CHECK_THAT(first_message(plan),
              ContainsSubstring("collective 1: rank 0 issues #6 all_reduce tp 8 bf16 sum, forward, "

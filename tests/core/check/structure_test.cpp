@@ -111,7 +111,9 @@ TEST_CASE("tables that do not fit the mesh are reported and end the check") {
              ContainsSubstring("section 1 has 1 programs for 2 classes"));
   CHECK_THAT(fault_after([](Plan& plan) { plan.mesh.set(Axis::kTensor, 0); }),
              ContainsSubstring("axis tp has size 0"));
-  CHECK_THAT(fault_after([](Plan& plan) { plan.variant_of_iteration = {0, 3}; }),
+  CHECK_THAT(fault_after([](Plan& plan) {
+               plan.variant_of_iteration = {0, 3};
+             }),
              ContainsSubstring("step variant 3 has no section"));
   CHECK_THAT(fault_after([](Plan& plan) { plan.variant_of_iteration.clear(); }),
              ContainsSubstring("names no step"));
@@ -119,7 +121,9 @@ TEST_CASE("tables that do not fit the mesh are reported and end the check") {
              ContainsSubstring("init is there twice"));
   CHECK_THAT(fault_after([](Plan& plan) { plan.communicators[0].axes = 0x40; }),
              ContainsSubstring("communicator 0 names an axis that does not exist"));
-  CHECK_THAT(fault_after([](Plan& plan) { plan.scalars.push_back({{}, {}, 1, 0}); }),
+  CHECK_THAT(fault_after([](Plan& plan) {
+               plan.scalars.push_back({{}, {}, 1, 0});
+             }),
              ContainsSubstring("scalar 0 divides by zero"));
 }
 
@@ -159,7 +163,7 @@ TEST_CASE("operand counts follow the table of operands.h") {
   CHECK(operand_counts(Work::kCombineGrad) == OperandCounts{4, 4, 2, 2});
   CHECK(operand_counts(Work::kBnGradApply) == OperandCounts{6, 6, 3, 3});
   CHECK(operand_counts(Work::kLossLocalSums) == OperandCounts{3, 3, 2, 2});
-  CHECK(operand_counts(Work::kCommit) == OperandCounts{0, 0, 0, 0});
+  CHECK(operand_counts(Work::kExpectIssued) == OperandCounts{0, 0, 0, 0});
   CHECK(operand_counts(Work::kPack).allows(200, 1));
   CHECK_FALSE(operand_counts(Work::kPack).allows(0, 1));
   CHECK(operand_counts(Work::kUnpack).allows(1, 200));

@@ -1,8 +1,9 @@
 // Tiny plans for the tests of the plan check, and ways to break them.
 //
-// two_stage_plan(): mesh pp 2 x dp 2, classes by stage. Each stage has one weight, two micro-batches
-// run in GPipe order, gradients are summed over dp on the data stream, a flag (maximum over all
-// ranks) guards the optimizer. Everything that the rules look at occurs in it once.
+// two_stage_plan(): mesh pp 2 x dp 2, classes by stage. Each stage has one weight, two
+// micro-batches run in GPipe order, gradients are summed over dp on the data stream, a flag
+// (maximum over all ranks) guards the optimizer. Everything that the rules look at occurs in it
+// once.
 #pragma once
 
 #include <functional>
@@ -169,8 +170,7 @@ class TwoStageProgram {
                guarded);
     b_.compute(Work::kScalerUpdate, {}, {b_.whole(flag_)}, {b_.whole(scaler_)});
     const View read = b_.whole(flag_);
-    b_.host(
-        Work::kReadScalar, {}, Views(&read, 1), Views(), on(Stream::kHost, -1, kHostSync));
+    b_.host(Work::kReadScalar, {}, Views(&read, 1), Views(), on(Stream::kHost, -1, kHostSync));
     b_.free(gradient_);
     b_.free(flag_);
   }

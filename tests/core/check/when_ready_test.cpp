@@ -37,8 +37,7 @@ Plan buckets_plan(const BucketsCase& test) {
       b.compute(Work::kZero, {}, {}, {whole});
       Extras extras = extras_on(Stream::kData);
       extras.issue = Issue::kWhenReady;
-      b.collective(
-          Collective::kAllReduce, data, Reduction::kAverage, 8, whole, whole, extras);
+      b.collective(Collective::kAllReduce, data, Reduction::kAverage, 8, whole, whole, extras);
     }
     Program program = b.end_section();
     if (test.unused >= 0 && (variant == 0 || test.steady_unused)) {

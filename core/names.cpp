@@ -109,11 +109,14 @@ constexpr std::size_t kComparedLength = 80;
 
 }  // namespace
 
+// NOLINTBEGIN(bugprone-macro-parentheses): a type cannot be in parentheses
 #define LOCKSTEP_NAME_TABLE(Enum, rows)               \
   template <>                                         \
   std::span<const NameRow<Enum>> name_table<Enum>() { \
     return rows;                                      \
   }
+
+// NOLINTEND(bugprone-macro-parentheses)
 
 LOCKSTEP_NAME_TABLE(DType, kDTypes)
 LOCKSTEP_NAME_TABLE(ModelFamily, kModelFamilies)

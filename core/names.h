@@ -23,7 +23,7 @@ namespace lockstep {
 
 template <typename Enum>
 struct NameRow {
-  Enum value;
+  Enum value{};
   std::string_view name;
 };
 

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/io/hf_families.h"
 #include "core/io/json_reader.h"
 #include "core/limits.h"
 #include "core/names.h"
@@ -20,103 +21,6 @@ namespace {
 constexpr const char* kComponent = "config";
 
 using Keys = std::initializer_list<const char*>;  // spellings of one setting, the usual one first
-
-/// What a transformers class takes for absent keys, and what it hard-codes. kv_heads 0 means "as
-/// many as heads", head_dim 0 "hidden / heads", intermediate 0 "4 x hidden".
-struct Family {
-  const char* model_type;
-  const char* config_class;  ///< named in assumptions
-  ModelSpec defaults;
-  bool known = true;
-};
-
-ModelSpec shape(std::int64_t layers,
-                std::int64_t hidden,
-                std::int64_t heads,
-                std::int64_t kv_heads,
-                std::int64_t intermediate) {
-  ModelSpec m;
-  m.layers = layers;
-  m.hidden = hidden;
-  m.heads = heads;
-  m.kv_heads = kv_heads;
-  m.head_dim = 0;
-  m.intermediate = intermediate;
-  return m;
-}
-
-ModelSpec llama_form(ModelSpec m, std::int64_t vocab, std::int64_t max_position) {
-  m.vocab = vocab;
-  m.max_position = max_position;
-  m.norm = NormKind::kRmsNorm;
-  m.activation = ActivationKind::kSwiGlu;
-  m.position = PositionKind::kRope;
-  m.qkv_bias = m.output_bias = m.mlp_bias = false;
-  m.tied_embeddings = false;
-  m.norm_epsilon = 1e-6;
-  return m;
-}
-
-Family gpt2_family() {
-  ModelSpec m = shape(12, 768, 12, 0, 0);
-  m.vocab = 50257;
-  return {"gpt2", "GPT2Config", m};
-}
-
-Family llama_family() {
-  return {"llama", "LlamaConfig", llama_form(shape(32, 4096, 32, 0, 11008), 32000, 2048)};
-}
-
-Family mistral_family() {
-  ModelSpec m = llama_form(shape(32, 4096, 32, 8, 14336), 32000, 131072);
-  m.sliding_window = 4096;
-  return {"mistral", "MistralConfig", m};
-}
-
-Family mixtral_family() {
-  ModelSpec m = llama_form(shape(32, 4096, 32, 8, 14336), 32000, 131072);
-  m.norm_epsilon = 1e-5;
-  m.rope_theta = 1e6;
-  m.experts = 8;
-  m.experts_per_token = 2;
-  return {"mixtral", "MixtralConfig", m};
-}
-
-Family qwen2_family() {
-  ModelSpec m = llama_form(shape(32, 4096, 32, 32, 22016), 151936, 32768);
-  m.qkv_bias = true;  // hard-coded in the class, no key
-  return {"qwen2", "Qwen2Config", m};
-}
-
-Family qwen3_family() {
-  ModelSpec m = llama_form(shape(32, 4096, 32, 32, 22016), 151936, 32768);
-  m.head_dim = 128;
-  m.qk_norm = true;  // hard-coded in the class, no key
-  return {"qwen3", "Qwen3Config", m};
-}
-
-Family qwen3_moe_family() {
-  ModelSpec m = llama_form(shape(24, 2048, 32, 4, 768), 151936, 32768);
-  m.qk_norm = true;
-  m.experts = 128;
-  m.experts_per_token = 8;
-  return {"qwen3_moe", "Qwen3MoeConfig", m};
-}
-
-std::optional<Family> known_family(std::string_view model_type) {
-  for (const auto make : {gpt2_family,
-                          llama_family,
-                          mistral_family,
-                          mixtral_family,
-                          qwen2_family,
-                          qwen3_family,
-                          qwen3_moe_family}) {
-    if (Family family = make(); model_type == family.model_type) {
-      return family;
-    }
-  }
-  return std::nullopt;
-}
 
 class ConfigReader {
  public:
@@ -273,9 +177,9 @@ class ConfigReader {
 
   // --- The parts of a config ---------------------------------------------------------------------
 
-  Family find_family() {
+  HfFamily find_family() {
     const std::string model_type = word({"model_type"}).value_or("");
-    if (std::optional<Family> family = known_family(model_type)) {
+    if (std::optional<HfFamily> family = find_hf_family(model_type)) {
       model_ = family->defaults;
       return *std::move(family);
     }
@@ -294,7 +198,7 @@ class ConfigReader {
   /// An unknown model_type: the keys it has tell what form it probably has.
   void guess_form() {
     std::vector<std::string> assumptions = std::move(model_.assumptions);
-    model_ = llama_form(shape(1, 1, 1, 0, 0), 2, 2048);
+    model_ = hf_llama_form(2048);
     model_.tied_embeddings = true;
     model_.assumptions = std::move(assumptions);
     const bool layer_norm =
@@ -553,7 +457,7 @@ class ConfigReader {
 
   const JsonValue& root_;
   std::string source_;
-  Family family_;
+  HfFamily family_;
   ModelSpec model_;
   Problems problems_;
 };

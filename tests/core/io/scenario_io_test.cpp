@@ -190,7 +190,7 @@ TEST_CASE("Versions: absent and 1 are read, newer and foreign ones are told apar
         std::string::npos);
 }
 
-TEST_CASE("--set takes words without quotes, numbers, lists and null") {
+TEST_CASE("the flag --set takes words without quotes, numbers, lists and null") {
   Scenario s;
   set_key(s, "strategy.data.kind", "fsdp");
   CHECK(s.strategy.data.kind == DataKind::kFsdp);
@@ -214,7 +214,7 @@ TEST_CASE("--set takes words without quotes, numbers, lists and null") {
   CHECK(s.training.seq_len == 1000);
 }
 
-TEST_CASE("--set refuses what a file would refuse, as a usage error, and changes nothing") {
+TEST_CASE("the flag --set refuses what a file would refuse, as a usage error, and changes nothing") {
   CHECK(set_error("training.seq_lenght", "5") ==
         "[set] training.seq_lenght: unknown key, nearest is training.seq_len");
   CHECK(set_error("training.seq_len", "many").find("must be a whole number, found the string") !=

@@ -80,6 +80,9 @@ PlanSummary summarize_plan(const Scenario& scenario) {
         tables, context, stage, schedule, place.data, ProgramBuilder::Mode::kCount);
     summary.classes.push_back(emitter.count_steady_step());
   }
+  summary.communicators = tables.plan().communicators;
+  summary.mesh = context.mesh;
+  summary.class_axes = tables.plan().class_axes;
   return summary;
 }
 

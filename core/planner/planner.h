@@ -30,6 +30,9 @@ Plan make_plan(const Scenario& scenario, const PlanOptions& options = {});
 /// The steady step of every class, counted instead of emitted.
 struct PlanSummary {
   std::vector<ProgramSummary> classes;
+  std::vector<Communicator> communicators;  ///< what OperationCount::communicator indexes
+  Mesh mesh;
+  AxisMask class_axes = 0;  ///< as Plan::class_axes
 };
 PlanSummary summarize_plan(const Scenario& scenario);
 

@@ -214,7 +214,8 @@ TEST_CASE("the flag --set takes words without quotes, numbers, lists and null") 
   CHECK(s.training.seq_len == 1000);
 }
 
-TEST_CASE("the flag --set refuses what a file would refuse, as a usage error, and changes nothing") {
+TEST_CASE(
+    "the flag --set refuses what a file would refuse, as a usage error, and changes nothing") {
   CHECK(set_error("training.seq_lenght", "5") ==
         "[set] training.seq_lenght: unknown key, nearest is training.seq_len");
   CHECK(set_error("training.seq_len", "many").find("must be a whole number, found the string") !=

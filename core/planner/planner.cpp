@@ -80,7 +80,8 @@ PlanSummary summarize_plan(const Scenario& scenario) {
         tables, context, stage, schedule, place.data, ProgramBuilder::Mode::kCount);
     summary.classes.push_back(emitter.count_steady_step());
   }
-  summary.communicators = tables.plan().communicators;
+  summary.communicators = std::move(tables.plan().communicators);
+  summary.shapes = std::move(tables.plan().shapes);
   summary.mesh = context.mesh;
   summary.class_axes = tables.plan().class_axes;
   return summary;

@@ -31,6 +31,7 @@ Plan make_plan(const Scenario& scenario, const PlanOptions& options = {});
 struct PlanSummary {
   std::vector<ProgramSummary> classes;
   std::vector<Communicator> communicators;  ///< what OperationCount::communicator indexes
+  std::vector<Shape> shapes;                ///< what OperationCount::shape indexes
   Mesh mesh;
   AxisMask class_axes = 0;  ///< as Plan::class_axes
 };

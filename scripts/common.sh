@@ -18,12 +18,12 @@ quietly() {
   }
 }
 
-# build PRESET. Configures every time, which takes a moment: a package installed since is then found.
+# build PRESET [arguments of cmake --build]. Configures every time, which takes a moment: a package installed since is then found.
 build() {
   stage "$1: configure"
   cmake --preset "$1"
   stage "$1: build"
-  cmake --build --preset "$1" -j "$jobs"
+  cmake --build --preset "$1" -j "$jobs" "${@:2}"
 }
 
 # However a script ends, it leaves nothing behind. On Ctrl-C the children, which are in our process

@@ -34,6 +34,10 @@ struct PlannerContext {
   std::int64_t local_elements(const ParameterDef& parameter) const {
     return local_rows(parameter, tensor()) * local_columns(parameter, tensor());
   }
+  /// False where some blocks are recomputed and others are not: counting must visit each.
+  bool uniform_blocks() const {
+    return training().recompute != Recompute::kFull || training().recompute_every == 1;
+  }
   /// True where one tensor-parallel rank computes only a part of the gradient's sum.
   bool partial_gradient(const ParameterDef& parameter) const {
     return tensor() > 1 &&

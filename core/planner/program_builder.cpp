@@ -1,6 +1,7 @@
 #include "core/planner/program_builder.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/planner/mix.h"
 
@@ -27,6 +28,12 @@ std::uint64_t key_of(const Buffer& buffer) {
   return mix(key,
              (static_cast<std::uint64_t>(buffer.alias_of) << 32U) +
                  static_cast<std::uint64_t>(buffer.alias_offset));
+}
+
+bool alike(const Buffer& a, const Buffer& b) {
+  return a.category == b.category && a.dtype == b.dtype && a.lifetime == b.lifetime &&
+         a.storage == b.storage && a.layout == b.layout && a.parameter == b.parameter &&
+         a.alias_of == b.alias_of && a.alias_offset == b.alias_offset && a.elements == b.elements;
 }
 
 /// Index of `value` in `table`, appended when it is not there. For tables of a few dozen entries.
@@ -163,9 +170,12 @@ Operation ProgramBuilder::operation(OperationKind kind, const Extras& extras) co
 BufferId ProgramBuilder::new_buffer(const Buffer& buffer) {
   if (!counting() && buffer.lifetime == Lifetime::kStep) {
     std::vector<BufferId>& ids = free_ids_[key_of(buffer)];
-    if (!ids.empty()) {
-      const BufferId id = ids.back();
-      ids.pop_back();
+    // Keys may collide: only what is alike in every field is used again, the latest first.
+    const auto found = std::find_if(
+        ids.rbegin(), ids.rend(), [&](BufferId id) { return alike(buffers_[id], buffer); });
+    if (found != ids.rend()) {
+      const BufferId id = *found;
+      ids.erase(std::next(found).base());
       return id;
     }
   }
@@ -271,6 +281,8 @@ OperationId ProgramBuilder::host(
   return emit(op, inputs, outputs, extras);
 }
 
+// What, where and what with: a struct would only rename the parameters.
+// NOLINTNEXTLINE(readability-function-size)
 OperationId ProgramBuilder::collective(Collective kind,
                                        std::uint8_t communicator,
                                        Reduction reduction,

@@ -471,6 +471,7 @@ bool SegmentEmitter::gradient_targets(std::span<const std::int16_t> parameters,
 }
 
 void SegmentEmitter::gradients_ready(std::span<const std::int16_t> parameters) {
+  const Phase phase = b_.phase();
   // Autograd finishes a module's parameters in reverse: bias, then weight.
   for (auto it = parameters.rbegin(); it != parameters.rend(); ++it) {
     const ParameterDef& definition = form_->parameters[static_cast<std::size_t>(*it)];
@@ -480,6 +481,7 @@ void SegmentEmitter::gradients_ready(std::span<const std::int16_t> parameters) {
       data_.gradient_ready(b_, parameter_id(*it), pass_);
     }
   }
+  b_.at_phase(phase);  // what a reduction began does not name the rest of the module
 }
 
 void SegmentEmitter::reduce_partial_gradients() {

@@ -338,7 +338,8 @@ void Ddp::finish_pass(ProgramBuilder& b) {
     const View bucket = b.whole(bucket_[static_cast<std::size_t>(k)]);
     for (const std::int32_t member : buckets_.members_of(k)) {
       const std::int32_t parameter = ids_[static_cast<std::size_t>(member)];
-      parts.push_back(b.counting() ? bucket : b.whole(gradient_[index(parameter)]));
+      parts.push_back(b.counting() ? ProgramBuilder::range(bucket.buffer, 0, elements(parameter))
+                                   : b.whole(gradient_[index(parameter)]));
     }
     unpack_bucket(b, bucket, parts);
   }

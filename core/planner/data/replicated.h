@@ -26,6 +26,7 @@ class ReplicatedParameters : public DataParallelism {
   void finish_step(ProgramBuilder& b) override;
   View reduced_gradient(ProgramBuilder& b, std::int32_t parameter) override;
   View stored_parameter(ProgramBuilder& b, std::int32_t parameter) override;
+  bool uniform_blocks() const override { return context_.uniform_blocks(); }
   void save(ProgramBuilder& b) override;
   void report_loss(ProgramBuilder& b, const View& loss) override { reduce_loss(b, context_, loss); }
 

@@ -193,11 +193,17 @@ void ClassEmitter::reduce_tied_gradient() {
 }
 
 void ClassEmitter::run_step(int variant) {
-  b_.at(Phase::kForward);
-  data_->begin_step(b_, std::min(variant, data_->variants() - 1));
-  count_tokens();
+  b_.piece({PieceKind::kBegin}, {}, [&] {
+    b_.at(Phase::kForward);
+    data_->begin_step(b_, std::min(variant, data_->variants() - 1));
+    count_tokens();
+  });
   StageEmitter stage(context_, stage_, schedule_, b_, *data_, buffers_);
   stage.run_step();
+  b_.piece({PieceKind::kEnd}, {}, [&] { end_step(variant); });
+}
+
+void ClassEmitter::end_step(int variant) {
   b_.at(Phase::kReduce);
   data_->finish_gradients(b_);
   if (stage_.tied_across_stages) {

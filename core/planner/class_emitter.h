@@ -20,12 +20,15 @@ class ClassEmitter {
   /// Appends this class's program to every section of the plan (made by the first class).
   void emit(Plan& plan, const PlanOptions& options);
   std::vector<Buffer> take_buffers() { return b_.take_buffers(); }
+  /// Counting: the pieces of the step go to `sink`.
+  void record_to(FragmentSink sink) { b_.record_to(std::move(sink)); }
   /// Counting mode: the last step variant, with init behind it.
   ProgramSummary count_steady_step();
 
  private:
   void run_init();
   void run_step(int variant);
+  void end_step(int variant);
   void run_evaluate();
   void run_save();
   void allocate_stage_buffers();

@@ -3,11 +3,10 @@
 #include "core/planner/class_emitter.h"
 #include "core/planner/schedule/action_csv.h"
 #include "core/planner/schedule/communication.h"
+#include "core/planner/summarizer.h"
 
 namespace lockstep {
-namespace {
 
-/// Classes differ by pipeline coordinate, and by data coordinate where owners differ.
 AxisMask class_axes(const Scenario& scenario) {
   const DataStrategy& data = scenario.strategy.data;
   const bool owners =
@@ -16,6 +15,8 @@ AxisMask class_axes(const Scenario& scenario) {
   return static_cast<AxisMask>(mask_of(Axis::kPipeline) |
                                (owners ? mask_of(Axis::kData) : AxisMask{0}));
 }
+
+namespace {
 
 /// The pipeline and data coordinates of a class.
 struct ClassPlace {
@@ -66,6 +67,10 @@ Plan make_plan(const Scenario& scenario, const PlanOptions& options) {
 }
 
 PlanSummary summarize_plan(const Scenario& scenario) {
+  return Summarizer().summarize(scenario);
+}
+
+PlanSummary count_plan(const Scenario& scenario) {
   std::shared_ptr<const ModelGraph> graph = build_model_graph(scenario.model, scenario.training);
   const PlannerContext context = make_context(scenario, *graph);
   const Schedule schedule = pipeline_schedule(scenario);

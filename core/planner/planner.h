@@ -36,6 +36,12 @@ struct PlanSummary {
   AxisMask class_axes = 0;  ///< as Plan::class_axes
 };
 PlanSummary summarize_plan(const Scenario& scenario);
+/// The same, counted in one go: what summarizer.h falls back on.
+PlanSummary count_plan(const Scenario& scenario);
+
+/// Plan::class_axes: classes differ by pipeline coordinate, and by data coordinate where owners
+/// differ.
+AxisMask class_axes(const Scenario& scenario);
 
 /// The schedule with sends and receives, and which segments live where; shared with reports.
 Schedule pipeline_schedule(const Scenario& scenario);

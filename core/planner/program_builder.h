@@ -27,6 +27,7 @@
 #include "core/check.h"
 #include "core/plan.h"
 #include "core/plan_summary.h"
+#include "core/planner/segment_fragments.h"
 
 namespace lockstep {
 
@@ -117,7 +118,7 @@ class ProgramBuilder {
                  DType dtype,
                  std::int64_t elements,
                  const AllocOptions& options = {});
-  void free(BufferId buffer);
+  void free(BufferId id);
   /// Shared ownership while building: a buffer starts with one owner; the last release frees it.
   void retain(BufferId buffer) { ++state_[buffer].owners; }
   void release(BufferId buffer) {
@@ -203,6 +204,21 @@ class ProgramBuilder {
     once_per(key, Place{}, body);
   }
 
+  /// Counting: `sink` gets every piece from now on.
+  void record_to(FragmentSink sink) { sink_ = std::move(sink); }
+  /// Runs `body`, a piece of a step that stands at `origin` (the first module of its segment, its
+  /// micro-batch), and hands what it amounts to to the sink.
+  template <typename Body>
+  void piece(const PieceId& id, const Place& origin, Body&& body) {
+    if (!sink_) {
+      body();
+      return;
+    }
+    begin_fragment();
+    body();
+    end_piece(id, origin);
+  }
+
   std::int64_t held(Category category) const { return held_[static_cast<std::size_t>(category)]; }
   const CategoryBytes& held() const { return held_; }
   std::uint32_t next_operation() const {
@@ -243,7 +259,7 @@ class ProgramBuilder {
     std::int64_t operations = 0;
     std::int64_t multiplicity = 1;
   };
-  struct Fragment {
+  struct Run {
     CategoryBytes delta{};
     CategoryBytes peak_delta{};
     MemoryPeak peak;
@@ -291,7 +307,9 @@ class ProgramBuilder {
   void begin_scaled(std::int64_t times);
   void end_scaled(std::int64_t times, bool reverse, const Firsts& head);
   void begin_fragment();
+  Run end_run(const Place& place);
   void end_fragment(std::uint64_t key, const Place& place);
+  void end_piece(const PieceId& id, const Place& origin);
   bool replay(std::uint64_t key, const Place& place);
   /// How far `to` lies behind `from`, where both are known.
   struct Step {
@@ -332,7 +350,8 @@ class ProgramBuilder {
   int recording_ = 0;
   std::vector<Frame> frames_;
   bool watching_ = false;  ///< some frame has not met all its firsts
-  std::unordered_map<std::uint64_t, Fragment> fragments_;
+  std::unordered_map<std::uint64_t, Run> fragments_;
+  FragmentSink sink_;
 };
 
 }  // namespace lockstep

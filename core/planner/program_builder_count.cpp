@@ -235,9 +235,11 @@ void ProgramBuilder::begin_fragment() {
   ++recording_;
 }
 
-void ProgramBuilder::end_fragment(std::uint64_t key, const Place& place) {
+/// The run just watched; the surrounding peak is the peak again. Of a run that is not inside
+/// another one, operations and counts are taken out: the caller says how often they happen.
+ProgramBuilder::Run ProgramBuilder::end_run(const Place& place) {
   const Frame frame = pop_frame();
-  Fragment fragment;
+  Run fragment;
   for (std::size_t c = 0; c < held_.size(); ++c) {
     fragment.delta[c] = held_[c] - frame.start[c];
     fragment.peak_delta[c] = peak_.bytes[c] - frame.start[c];
@@ -262,7 +264,46 @@ void ProgramBuilder::end_fragment(std::uint64_t key, const Place& place) {
   const bool open = peak_open_;
   restore_peak(frame, frame.firsts);
   merge_peak(inner, inner_total, open);
-  fragments_.emplace(key, std::move(fragment));
+  return fragment;
+}
+
+void ProgramBuilder::end_fragment(std::uint64_t key, const Place& place) {
+  fragments_.emplace(key, end_run(place));
+}
+
+void ProgramBuilder::end_piece(const PieceId& id, const Place& origin) {
+  const Run run = end_run(origin);
+  const auto relative = [&](const Name& name) {
+    const bool anywhere = name.place.module == kNoModule || origin.module == kNoModule;
+    return FragmentName{name.phase,
+                        name.work,
+                        anywhere ? name.place.module : name.place.module - origin.module,
+                        name.place.microbatch >= 0};
+  };
+  Fragment fragment;
+  fragment.delta = run.delta;
+  fragment.peak_delta = run.peak_delta;
+  fragment.delta_total = total(run.delta);
+  fragment.peak_total = total(run.peak_delta);
+  fragment.has_operations = run.firsts.any;
+  fragment.peak_open = run.peak_open;
+  if (run.firsts.any) {
+    fragment.first = relative(run.firsts.name);
+  }
+  if (fragment.peak_total > 0 && !run.peak_open) {
+    fragment.peak =
+        relative({run.peak.phase, run.peak.work, {run.peak.module, run.peak.microbatch}});
+  }
+  fragment.operations = run.operations;
+  for (const auto& [entry, times] : run.counts) {
+    OperationCount& count = fragment.counts.emplace_back(counts_[entry]);
+    count.count = times;
+    if (run.times > 0) {
+      counts_[entry].count += times * run.times;
+    }
+  }
+  operations_ += run.operations * run.times;
+  sink_(id, std::move(fragment));
 }
 
 bool ProgramBuilder::replay(std::uint64_t key, const Place& place) {
@@ -270,7 +311,7 @@ bool ProgramBuilder::replay(std::uint64_t key, const Place& place) {
   if (found == fragments_.end()) {
     return false;
   }
-  Fragment& fragment = found->second;
+  Run& fragment = found->second;
   const Step step = step_between(fragment.place, place, 1);
   if (recording_ == 0) {
     fragment.times += multiplicity_;

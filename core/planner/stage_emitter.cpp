@@ -4,10 +4,6 @@
 
 namespace lockstep {
 
-namespace {
-
-/// True when each chunk runs its forwards from first to last, and each kind of backward from first
-/// to last or from last to first: then middle micro-batches are alike and counting may fold them.
 bool is_regular(const Schedule& schedule, std::int32_t rank) {
   if (schedule.stages() == 1) {
     return true;
@@ -32,8 +28,6 @@ bool is_regular(const Schedule& schedule, std::int32_t rank) {
   }
   return true;
 }
-
-}  // namespace
 
 StageEmitter::StageEmitter(const PlannerContext& context,
                            const StageLayout& stage,
@@ -65,6 +59,18 @@ std::size_t StageEmitter::slot(std::int32_t microbatch) const {
   }
   return microbatch == 0 ? 0U : microbatch + 1 == context_.microbatches ? 2U : 1U;
 }
+
+namespace {
+
+PieceId message_piece(const Action& action) {
+  const int kind = static_cast<int>(PieceKind::kSendForward) + static_cast<int>(action.kind) -
+                   static_cast<int>(ActionKind::kSendForward);
+  PieceId id;
+  id.kind = static_cast<PieceKind>(kind);
+  return id;
+}
+
+}  // namespace
 
 // ---- order -------------------------------------------------------------------------------------
 
@@ -102,7 +108,7 @@ void StageEmitter::run_actions(const std::vector<Action>& actions) {
                               (static_cast<std::uint64_t>(action.stage) << 8U) |
                               (class_of(done) << 4U) | class_of(action.microbatch);
     if (folds_) {
-      b_.once_per(key, [&] { run_action(action); });
+      b_.once_per(key, {kNoModule, action.microbatch}, [&] { run_action(action); });
     } else {
       run_action(action);
     }
@@ -128,10 +134,11 @@ void StageEmitter::run_action(const Action& action) {
       return backward(chunk, action.microbatch, BackwardPart::kWeight);
     case ActionKind::kSendForward:
     case ActionKind::kSendBackward:
-      return send(action);
+      return b_.piece(message_piece(action), {kNoModule, action.microbatch}, [&] { send(action); });
     case ActionKind::kRecvForward:
     case ActionKind::kRecvBackward:
-      return receive(action);
+      return b_.piece(
+          message_piece(action), {kNoModule, action.microbatch}, [&] { receive(action); });
     case ActionKind::kUnshard:
     case ActionKind::kReshard:
     case ActionKind::kReduceGrad:
@@ -141,6 +148,38 @@ void StageEmitter::run_action(const Action& action) {
 
 Pass StageEmitter::pass_of(int, std::int32_t microbatch, std::int32_t done) const {
   return {microbatch, done == 0, done + 1 == context_.microbatches};
+}
+
+PieceId StageEmitter::piece(PieceKind kind,
+                            int position,
+                            const Pass& pass,
+                            BackwardPart part) const {
+  PieceId id;
+  id.kind = kind;
+  id.part = static_cast<std::uint8_t>(part);
+  id.order = pass.first_backward  ? (pass.last_backward ? PieceOrder::kOnly : PieceOrder::kFirst)
+             : pass.last_backward ? PieceOrder::kLast
+                                  : PieceOrder::kMiddle;
+  const auto& segments = context_.graph->segments;
+  const Segment& segment = segments[static_cast<std::size_t>(stage_.segment(position))];
+  if (segment.layer < 0) {
+    id.slot = stage_.segment(position) == 0 ? PieceSlot::kEmbedding : PieceSlot::kHead;
+    return id;
+  }
+  const auto is_block = [&](int neighbour) {
+    return neighbour >= 0 && neighbour < static_cast<int>(stage_.segments.size()) &&
+           segments[static_cast<std::size_t>(stage_.segment(neighbour))].layer >= 0;
+  };
+  id.slot = !is_block(position - 1)   ? PieceSlot::kFirstBlock
+            : !is_block(position + 1) ? PieceSlot::kLastBlock
+                                      : PieceSlot::kMiddleBlock;
+  return id;
+}
+
+Place StageEmitter::origin(int position, const Pass& pass) const {
+  const Segment& segment =
+      context_.graph->segments[static_cast<std::size_t>(stage_.segment(position))];
+  return {static_cast<std::uint32_t>(segment.first_module), pass.microbatch};
 }
 
 // ---- computation -------------------------------------------------------------------------------
@@ -206,21 +245,31 @@ void StageEmitter::forward(int chunk, std::int32_t microbatch, bool evaluate) {
   const Phase phase = evaluate ? Phase::kEvaluate : Phase::kForward;
   b_.at(phase, kNoModule, microbatch);
   const Pass pass = pass_of(chunk, microbatch, progress_[static_cast<std::size_t>(chunk)].forwards);
-  if (chunk == 0) {
-    data_.begin_microbatch(b_, pass);
-    b_.at(phase, kNoModule, microbatch);
-  }
-  load_batch(chunk, microbatch);
+  constexpr auto kWhole = BackwardPart::kWhole;
+  b_.piece(piece(PieceKind::kMicrobatch, stage_.begin(chunk), pass, kWhole),
+           {kNoModule, microbatch},
+           [&] {
+             if (chunk == 0) {
+               data_.begin_microbatch(b_, pass);
+               b_.at(phase, kNoModule, microbatch);
+             }
+             load_batch(chunk, microbatch);
+           });
   BufferId x = std::exchange(boundary(activations_in_, chunk, microbatch), kNoBuffer);
   for_each_position(b_, stage_, chunk, false, uniform_, [&](int position) {
     const std::int32_t segment = stage_.segment(position);
     SegmentState& at = state(position, microbatch);
     const SegmentTemplate& form =
         context_.graph->form(context_.graph->segments[static_cast<std::size_t>(segment)]);
+    const Place place = origin(position, pass);
     b_.at(phase, kNoModule, microbatch);
-    data_.before_forward(b_, position, pass);
+    b_.piece(piece(PieceKind::kBeforeForward, position, pass, kWhole), place, [&] {
+      data_.before_forward(b_, position, pass);
+    });
     at.tensors[static_cast<std::size_t>(form.input)] = x;
-    segments_.forward(segment, at, pass, forward_mode(position, evaluate));
+    b_.piece(piece(PieceKind::kForward, position, pass, kWhole), place, [&] {
+      segments_.forward(segment, at, pass, forward_mode(position, evaluate));
+    });
     const auto out =
         static_cast<std::size_t>(form.tensors[static_cast<std::size_t>(form.output)].storage);
     const bool ends_in_loss = form.modules.back().kind == ModuleKind::kLoss;
@@ -228,7 +277,9 @@ void StageEmitter::forward(int chunk, std::int32_t microbatch, bool evaluate) {
     if (ends_in_loss && evaluate) {
       b_.release(std::exchange(at.tensors[out], kNoBuffer));
     }
-    data_.after_forward(b_, position, pass);
+    b_.piece(piece(PieceKind::kAfterForward, position, pass, kWhole), place, [&] {
+      data_.after_forward(b_, position, pass);
+    });
   });
   if (last_stage(chunk)) {
     return;
@@ -254,20 +305,27 @@ void StageEmitter::backward(int chunk, std::int32_t microbatch, BackwardPart par
   for_each_position(b_, stage_, chunk, true, uniform_, [&](int position) {
     const std::int32_t segment = stage_.segment(position);
     SegmentState& at = state(position, microbatch);
+    const Place place = origin(position, pass);
     b_.at(phase, kNoModule, microbatch);
     if (part != BackwardPart::kWeight) {
-      data_.before_backward(b_, position, pass);
-      if (drops(position)) {
+      b_.piece(piece(PieceKind::kBeforeBackward, position, pass, part), place, [&] {
+        data_.before_backward(b_, position, pass);
+      });
+    }
+    b_.piece(piece(PieceKind::kBackward, position, pass, part), place, [&] {
+      if (part != BackwardPart::kWeight && drops(position)) {
         segments_.forward(segment, at, pass, ForwardMode::kRecompute);
         const SegmentTemplate& form =
             context_.graph->form(context_.graph->segments[static_cast<std::size_t>(segment)]);
         b_.release(std::exchange(at.tensors[static_cast<std::size_t>(form.output)], kNoBuffer));
       }
-    }
-    dy = segments_.backward(segment, at, dy, pass, part);
+      dy = segments_.backward(segment, at, dy, pass, part);
+    });
     if (part != BackwardPart::kInput) {
       b_.at(Phase::kReduce, kNoModule, microbatch);
-      data_.after_backward(b_, position, pass);
+      b_.piece(piece(PieceKind::kAfterBackward, position, pass, part), place, [&] {
+        data_.after_backward(b_, position, pass);
+      });
     }
   });
   if (part != BackwardPart::kWeight && !first_stage(chunk)) {
@@ -279,7 +337,9 @@ void StageEmitter::backward(int chunk, std::int32_t microbatch, BackwardPart par
     }
   }
   if (part != BackwardPart::kInput && chunk == 0) {
-    data_.end_microbatch(b_, pass);
+    b_.piece(piece(PieceKind::kMicrobatchEnd, stage_.begin(chunk), pass, part),
+             {kNoModule, microbatch},
+             [&] { data_.end_microbatch(b_, pass); });
   }
 }
 

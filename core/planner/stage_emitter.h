@@ -10,6 +10,11 @@
 
 namespace lockstep {
 
+/// True when each chunk of `rank` runs its forwards from first to last, and each kind of backward
+/// from first to last or from last to first: then middle micro-batches are alike and counting may
+/// fold them.
+bool is_regular(const Schedule& schedule, std::int32_t rank);
+
 class StageEmitter {
  public:
   StageEmitter(const PlannerContext& context,
@@ -42,6 +47,8 @@ class StageEmitter {
   ForwardMode forward_mode(int position, bool evaluate) const;
   bool drops(int position) const;
   Pass pass_of(int chunk, std::int32_t microbatch, std::int32_t done) const;
+  PieceId piece(PieceKind kind, int position, const Pass& pass, BackwardPart part) const;
+  Place origin(int position, const Pass& pass) const;
   std::int64_t boundary_elements() const;
   bool first_stage(int chunk) const { return virtual_stage(chunk) == 0; }
   bool last_stage(int chunk) const { return virtual_stage(chunk) + 1 == schedule_.stages(); }

@@ -1,0 +1,118 @@
+// Fragments: stretches of a class's step, counted once and used again.
+//
+// A step is a sequence of pieces: begin, the load of a micro-batch, what the data-parallel kind
+// does before a segment, the segment itself, what it does after, a message to the next stage, the
+// end with the optimizer. ProgramBuilder::piece hands each one to a sink as a Fragment: by how much
+// it moves the held bytes, how high they stand inside, and its operations. A fragment says nothing
+// about what was held before, so core/planner/summarizer.h can put a step together from fragments
+// of earlier scenarios that agree in what the piece depends on.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "core/plan_summary.h"
+
+namespace lockstep {
+
+enum class PieceKind : std::uint8_t {
+  kBegin,          ///< of the step
+  kMicrobatch,     ///< before a stage's forward: hooks, batch
+  kBeforeForward,  ///< hooks of the data-parallel kind around a segment
+  kForward,
+  kAfterForward,
+  kBeforeBackward,
+  kBackward,  ///< with the second forward of a dropped segment
+  kAfterBackward,
+  kMicrobatchEnd,  ///< after a stage's backward
+  kSendForward,
+  kRecvForward,
+  kSendBackward,
+  kRecvBackward,
+  kEnd,  ///< of the step: outstanding reductions, optimizer, what travels after it
+};
+inline constexpr int kPieceKindCount = 14;
+
+/// Which segment of a chunk: blocks at the ends may differ from those between.
+enum class PieceSlot : std::uint8_t { kEmbedding, kFirstBlock, kMiddleBlock, kLastBlock, kHead };
+inline constexpr int kPieceSlotCount = 5;
+
+/// Which pass of its stage: what has been accumulated before it, what comes after.
+enum class PieceOrder : std::uint8_t { kFirst, kMiddle, kLast, kOnly };
+inline constexpr int kPieceOrderCount = 4;
+
+/// Whole backward, or one of its halves.
+inline constexpr int kPiecePartCount = 3;
+
+struct PieceId {
+  PieceKind kind = PieceKind::kBegin;
+  PieceSlot slot = PieceSlot::kEmbedding;
+  PieceOrder order = PieceOrder::kFirst;
+  std::uint8_t part = 0;
+};
+inline constexpr std::size_t kPieceIdCount =
+    std::size_t{kPieceKindCount} * kPieceSlotCount * kPieceOrderCount * kPiecePartCount;
+constexpr std::size_t index_of(const PieceId& id) {
+  return ((static_cast<std::size_t>(id.kind) * kPieceSlotCount +
+           static_cast<std::size_t>(id.slot)) *
+              kPieceOrderCount +
+          static_cast<std::size_t>(id.order)) *
+             kPiecePartCount +
+         id.part;
+}
+
+/// Names an operation, by module and micro-batch relative to where the piece stood.
+struct FragmentName {
+  Phase phase = Phase::kInit;
+  Work work = Work::kNone;
+  std::uint32_t module = kNoModule;
+  bool in_microbatch = false;
+  bool operator==(const FragmentName&) const = default;
+};
+
+struct Fragment {
+  CategoryBytes delta{};       ///< held bytes at its end, minus at its start
+  CategoryBytes peak_delta{};  ///< where it stood highest, minus at its start
+  std::int64_t delta_total = 0;
+  std::int64_t peak_total = 0;  ///< never below 0: the start counts
+  bool has_operations = false;  ///< other than alloc and free
+  bool peak_open = false;       ///< the peak is named by the operation after the fragment
+  FragmentName first;
+  FragmentName peak;
+  std::int64_t operations = 0;
+  std::vector<OperationCount> counts;
+
+  bool empty() const { return operations == 0; }
+};
+bool operator==(const Fragment& a, const Fragment& b);
+
+/// Receives a builder's pieces; shapes and communicators of the counts are the builder's.
+using FragmentSink = std::function<void(const PieceId&, Fragment&&)>;
+
+/// Keeps equal fragments once, with shapes and communicators of its own tables.
+class FragmentStore {
+ public:
+  /// The stored equal; none for a fragment without operations. Valid until clear().
+  const Fragment* store(Fragment fragment, const Plan& tables);
+  void clear();
+  std::size_t size() const { return count_; }
+  const std::vector<Shape>& shapes() const { return shapes_; }
+  const std::vector<Communicator>& communicators() const { return communicators_; }
+  /// The same count in terms of this store's tables.
+  OperationCount translated(const OperationCount& count, const Plan& tables);
+
+ private:
+  std::uint32_t shape(const Shape& shape);
+  std::uint8_t communicator(const Communicator& communicator);
+
+  std::unordered_map<std::uint64_t, std::vector<std::unique_ptr<const Fragment>>> fragments_;
+  std::size_t count_ = 0;
+  std::vector<Shape> shapes_{Shape{}};
+  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> shape_index_;
+  std::vector<Communicator> communicators_;
+};
+
+}  // namespace lockstep

@@ -1,6 +1,6 @@
 #include <random>
-#include <set>
 
+#include "tests/core/check/race_search.h"
 #include "tests/core/check/tiny_plans.h"
 #include "tests/support/catch.h"
 #include "tests/support/scale.h"
@@ -17,86 +17,6 @@ std::vector<std::string> races_of(const Plan& plan) {
     result.push_back(problem.message);
   }
   return result;
-}
-
-// ---- a second algorithm: reachability by search, all pairs of accesses
-// ---------------------------
-
-struct Access {
-  std::uint32_t operation;
-  std::uint32_t buffer;
-  std::uint32_t life;  ///< number of allocs of the buffer so far
-  std::int64_t begin;
-  std::int64_t end;
-  bool writes;
-};
-
-std::vector<std::vector<bool>> reachability(const Program& program) {
-  const std::size_t n = program.operations.size();
-  std::vector<std::vector<bool>> before(n, std::vector<bool>(n, false));
-  for (std::size_t i = 0; i < n; ++i) {
-    const Operation& op = program.operations[i];
-    if (op.kind == OperationKind::kAlloc) {
-      continue;
-    }
-    std::set<std::size_t> direct;
-    for (std::size_t j = 0; j < i; ++j) {
-      const Operation& other = program.operations[j];
-      if (other.kind != OperationKind::kAlloc &&
-          (other.stream == op.stream || other.has(kHostSync))) {
-        direct.insert(j);
-      }
-    }
-    for (const std::uint32_t on : program.dependencies_of(op)) {
-      direct.insert(on);
-    }
-    for (const std::size_t j : direct) {
-      before[i][j] = true;
-      for (std::size_t k = 0; k < j; ++k) {
-        before[i][k] = before[i][k] || before[j][k];
-      }
-    }
-  }
-  return before;
-}
-
-std::vector<Access> accesses_of(const Program& program, const std::vector<Buffer>& buffers) {
-  std::vector<Access> result;
-  std::vector<std::uint32_t> lives(buffers.size(), 0);
-  const auto add = [&](std::uint32_t index, const View& view, bool writes) {
-    result.push_back(
-        {index, view.buffer, lives[view.buffer], view.offset, view.offset + view.elements, writes});
-  };
-  for (std::uint32_t index = 0; index < program.operations.size(); ++index) {
-    const Operation& op = program.operations[index];
-    if (op.kind == OperationKind::kAlloc) {
-      ++lives[op.buffer];
-    } else if (op.kind == OperationKind::kFree) {
-      add(index, {op.buffer, Axis::kNone, 0, buffers[op.buffer].elements, 0}, true);
-    }
-    for (const View& view : program.inputs_of(op)) {
-      add(index, view, false);
-    }
-    for (const View& view : program.outputs_of(op)) {
-      add(index, view, true);
-    }
-  }
-  return result;
-}
-
-bool has_race(const Program& program, const std::vector<Buffer>& buffers) {
-  const auto before = reachability(program);
-  const std::vector<Access> accesses = accesses_of(program, buffers);
-  for (const Access& a : accesses) {
-    for (const Access& b : accesses) {
-      const bool same_memory = a.buffer == b.buffer && a.life == b.life && a.begin < b.end &&
-                               b.begin < a.end && (a.writes || b.writes);
-      if (a.operation < b.operation && same_memory && !before[b.operation][a.operation]) {
-        return true;
-      }
-    }
-  }
-  return false;
 }
 
 /// A random program on all streams over a few buffers and parts of them.
@@ -151,7 +71,7 @@ TEST_CASE("dropping any dependency is found exactly when a search over all pairs
       for (int nth = 0; nth < program.operations[index].dependencies; ++nth) {
         Plan mutant = plan;
         drop_dependency(program_of(mutant, 0, 0), index, nth);
-        const bool expected = has_race(program_of(mutant, 0, 0), mutant.buffers[0]);
+        const bool expected = has_race(mutant, 0, 0);
         INFO("operation " << index << " dependency " << nth);
         CHECK(races_of(mutant).empty() != expected);
         ++dropped;
@@ -175,7 +95,7 @@ TEST_CASE("every dependency of the two-stage plan that matters is missed when it
           Plan mutant = plan;
           Program& broken = program_of(mutant, section, stage);
           drop_dependency(broken, index, nth);
-          const bool expected = has_race(broken, plan.buffers[static_cast<std::size_t>(stage)]);
+          const bool expected = has_race(mutant, section, stage);
           CHECK(races_of(mutant).empty() != expected);
           races += expected ? 1 : 0;
         }

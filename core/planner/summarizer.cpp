@@ -113,14 +113,16 @@ struct SegmentPieces {
   std::array<ByOrder, 3> backward{};
   std::array<ByOrder, 4> microbatch{};  ///< by embedding + 2 * head
   std::array<const Fragment*, 4> messages{};
-  std::array<bool, 3> known{};  ///< by form
+  using Orders = std::array<bool, kPieceOrderCount>;
+  std::array<Orders, 3> known{};  ///< by form
+  std::array<Orders, 4> known_batch{};
   std::array<bool, 4> known_messages{};
-  std::array<bool, 4> known_batch{};
 };
 
 /// What the data-parallel kind and the optimizer do on a kind of stage.
 struct StagePieces {
   bool known = false;
+  std::array<bool, kPieceOrderCount> known_orders{};
   CategoryBytes at_start{};
   const Fragment* begin = nullptr;
   const Fragment* end = nullptr;
@@ -128,6 +130,28 @@ struct StagePieces {
   std::array<std::array<ByOrder, kPieceSlotCount>, 4> hooks{};
   ByOrder microbatch_end{};
 };
+
+/// Which ends of the model the stage has, as an index.
+std::size_t ends_of(const StageKind& stage) {
+  return (stage.embedding ? 1U : 0U) + (stage.head ? 2U : 0U);
+}
+
+/// Micro-batches whose passes come in all orders that `microbatches` have.
+std::int64_t few(std::int64_t microbatches) {
+  return std::min<std::int64_t>(microbatches, 3);
+}
+
+/// Whether body(order) is true for all orders of passes that so many micro-batches have.
+template <typename Body>
+bool all_orders(std::int64_t microbatches, Body&& body) {
+  const auto count = static_cast<std::int32_t>(few(microbatches));
+  for (std::int32_t done = 0; done < count; ++done) {
+    if (!body(order_of(done, count))) {
+      return false;
+    }
+  }
+  return true;
+}
 
 constexpr std::size_t index(PieceOrder order) {
   return static_cast<std::size_t>(order);
@@ -192,7 +216,7 @@ class Summarizer::Workshop {
   Key segment_key(const Scenario& scenario, const StageKind& stage) const;
   Key stage_key(const Scenario& scenario, const StageKind& stage) const;
   void find_pieces(const Scenario& scenario, const StageKind& stage);
-  bool has_pieces(const StageKind& stage) const;
+  bool has_pieces(const StageKind& stage, std::int64_t microbatches) const;
   void record(const Scenario& scenario, const StageKind& stage);
   void take(const StageKind& stage, const PieceId& id, const Fragment* fragment);
   void keep(const Fragment*& place, bool known, const Fragment* fragment) const;
@@ -308,15 +332,6 @@ const Walks& Summarizer::Workshop::walks_of(const Scenario& scenario, std::int32
 
 // ---- pieces ------------------------------------------------------------------------------------
 
-namespace {
-
-/// Micro-batches whose passes come in all orders that `microbatches` have.
-std::int64_t few(std::int64_t microbatches) {
-  return std::min<std::int64_t>(microbatches, 3);
-}
-
-}  // namespace
-
 /// All that forward, backward, batch and boundary of a segment depend on.
 Key Summarizer::Workshop::segment_key(const Scenario& scenario, const StageKind& stage) const {
   const TrainingSpec& training = scenario.training;
@@ -338,7 +353,6 @@ Key Summarizer::Workshop::segment_key(const Scenario& scenario, const StageKind&
             data.no_sync,
             scenario.strategy.pipeline.degree > 1,
             data.degree > 1,
-            few(training.accumulate),
             shares);
   key.pair(model_number_, tensor.degree);
   key.pair(training.micro_batch, training.seq_len);
@@ -371,32 +385,37 @@ Key Summarizer::Workshop::stage_key(const Scenario& scenario, const StageKind& s
   key.bytes(data.wrap,
             data.reshard,
             data.backward_prefetch,
-            few(training.accumulate),
             stage.embedding,
             stage.head,
             stage.coordinate > 0);
   key.pair(model_number_, stage.blocks);
   key.pair(strategy.tensor.degree, strategy.pipeline.degree);
-  key.pair(data.degree, data.replicate);
+  // What DDP does in a step is the same for any number of ranks.
+  const bool any_degree = data.kind == DataKind::kDdp && data.degree > 1;
+  key.pair(any_degree ? 2 : data.degree, data.replicate);
   key.pair(data.reshard_group, strategy.context);
   key.words[key.count++] = data.bucket_mib ? std::bit_cast<std::uint64_t>(*data.bucket_mib) : ~0ULL;
   key.pair(strategy.expert, 0);
   return key;
 }
 
-bool Summarizer::Workshop::has_pieces(const StageKind& stage) const {
+bool Summarizer::Workshop::has_pieces(const StageKind& stage, std::int64_t microbatches) const {
   const SegmentPieces& pieces = *segment_pieces_;
   const bool messages = (stage.head || (pieces.known_messages[0] && pieces.known_messages[3])) &&
                         (stage.embedding || (pieces.known_messages[1] && pieces.known_messages[2]));
-  return stage_pieces_->known && messages && (!stage.embedding || pieces.known[0]) &&
-         (stage.blocks == 0 || pieces.known[1]) && (!stage.head || pieces.known[2]) &&
-         pieces.known_batch[(stage.embedding ? 1U : 0U) + (stage.head ? 2U : 0U)];
+  const auto has_order = [&](PieceOrder order) {
+    const std::size_t at = index(order);
+    return stage_pieces_->known_orders[at] && (!stage.embedding || pieces.known[0][at]) &&
+           (stage.blocks == 0 || pieces.known[1][at]) && (!stage.head || pieces.known[2][at]) &&
+           pieces.known_batch[ends_of(stage)][at];
+  };
+  return messages && all_orders(microbatches, has_order);
 }
 
 void Summarizer::Workshop::find_pieces(const Scenario& scenario, const StageKind& stage) {
   segment_pieces_ = &segments_[segment_key(scenario, stage)];
   stage_pieces_ = &stages_[stage_key(scenario, stage)];
-  if (!has_pieces(stage)) {
+  if (!has_pieces(stage, scenario.training.accumulate)) {
     record(scenario, stage);
   }
 }
@@ -421,10 +440,15 @@ void Summarizer::Workshop::record(const Scenario& scenario, const StageKind& sta
   stage_pieces_->at_start = emitter.count_steady_step().at_start;
   stage_pieces_->known = true;
   SegmentPieces& pieces = *segment_pieces_;
-  pieces.known[0] = pieces.known[0] || stage.embedding;
-  pieces.known[1] = pieces.known[1] || stage.blocks > 0;
-  pieces.known[2] = pieces.known[2] || stage.head;
-  pieces.known_batch[(stage.embedding ? 1U : 0U) + (stage.head ? 2U : 0U)] = true;
+  all_orders(folded.training.accumulate, [&](PieceOrder order) {
+    const std::size_t at = index(order);
+    stage_pieces_->known_orders[at] = true;
+    pieces.known[0][at] = pieces.known[0][at] || stage.embedding;
+    pieces.known[1][at] = pieces.known[1][at] || stage.blocks > 0;
+    pieces.known[2][at] = pieces.known[2][at] || stage.head;
+    pieces.known_batch[ends_of(stage)][at] = true;
+    return true;
+  });
   for (const std::size_t message : {0U, 3U}) {
     pieces.known_messages[message] = pieces.known_messages[message] || !stage.head;
   }
@@ -453,15 +477,15 @@ void Summarizer::Workshop::take(const StageKind& stage,
     case PieceKind::kEnd:
       return keep(hooks.end, hooks.known, fragment);
     case PieceKind::kMicrobatchEnd:
-      return keep(hooks.microbatch_end[order], hooks.known, fragment);
+      return keep(hooks.microbatch_end[order], hooks.known_orders[order], fragment);
     case PieceKind::kMicrobatch: {
-      const std::size_t ends = (stage.embedding ? 1U : 0U) + (stage.head ? 2U : 0U);
-      return keep(segment.microbatch[ends][order], segment.known_batch[ends], fragment);
+      const std::size_t ends = ends_of(stage);
+      return keep(segment.microbatch[ends][order], segment.known_batch[ends][order], fragment);
     }
     case PieceKind::kForward:
-      return keep(segment.forward[form][order], segment.known[form], fragment);
+      return keep(segment.forward[form][order], segment.known[form][order], fragment);
     case PieceKind::kBackward:
-      return keep(segment.backward[form][order], segment.known[form], fragment);
+      return keep(segment.backward[form][order], segment.known[form][order], fragment);
     case PieceKind::kSendForward:
     case PieceKind::kRecvForward:
     case PieceKind::kSendBackward:
@@ -473,7 +497,9 @@ void Summarizer::Workshop::take(const StageKind& stage,
     case PieceKind::kAfterForward:
     case PieceKind::kBeforeBackward:
     case PieceKind::kAfterBackward:
-      return keep(hooks.hooks[hook_of(id.kind)][index(id.slot)][order], hooks.known, fragment);
+      return keep(hooks.hooks[hook_of(id.kind)][index(id.slot)][order],
+                  hooks.known_orders[order],
+                  fragment);
   }
 }
 
@@ -505,8 +531,7 @@ void Summarizer::Workshop::add_pass(const StageKind& stage, PieceOrder order, bo
   pass.clear();
   PieceGroup around;
   if (forward) {
-    around.add(segment_pieces_->microbatch[(stage.embedding ? 1U : 0U) + (stage.head ? 2U : 0U)]
-                                          [index(order)]);
+    around.add(segment_pieces_->microbatch[ends_of(stage)][index(order)]);
     pass.add(around);
   }
   std::array<PieceSlot, kPieceSlotCount> slots{};
@@ -534,11 +559,11 @@ void Summarizer::Workshop::put_together(const StageKind& stage, std::int32_t mic
   sums_.at_start = stage_pieces_->at_start;
   sums_.begin = stage_pieces_->begin;
   sums_.end = stage_pieces_->end;
-  for (std::int32_t done = 0; done < few(microbatches); ++done) {
-    const PieceOrder order = order_of(done, static_cast<std::int32_t>(few(microbatches)));
+  all_orders(microbatches, [&](PieceOrder order) {
     add_pass(stage, order, true);
     add_pass(stage, order, false);
-  }
+    return true;
+  });
   for (std::size_t message = 0; message < 4; ++message) {
     PassSum& pass = sums_.passes[2 * kPieceOrderCount + message];
     pass.clear();

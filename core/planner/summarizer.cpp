@@ -176,6 +176,22 @@ std::size_t hook_of(PieceKind kind) {
                                               : 3;
 }
 
+/// Pieces that do not depend on how many blocks the stage has.
+bool is_of_segment(PieceKind kind) {
+  return kind == PieceKind::kForward || kind == PieceKind::kBackward ||
+         kind == PieceKind::kMicrobatch ||
+         (kind >= PieceKind::kSendForward && kind <= PieceKind::kRecvBackward);
+}
+
+/// Leaves one block: enough for the pieces of segments.
+void drop_blocks(StageLayout& layout, const StageKind& stage) {
+  if (stage.blocks > 1) {
+    const auto first = layout.segments.begin() + (stage.embedding ? 1 : 0);
+    layout.segments.erase(first + 1, first + stage.blocks);
+    layout.chunk_begin.back() = static_cast<std::int32_t>(layout.segments.size());
+  }
+}
+
 struct Walks {
   Schedule schedule;
   std::vector<StageWalk> ranks;
@@ -430,15 +446,27 @@ void Summarizer::Workshop::record(const Scenario& scenario, const StageKind& sta
   const PlannerContext context = make_context(folded, *model_->graph);
   const Schedule& schedule =
       walks_of(folded, static_cast<std::int32_t>(folded.training.accumulate)).schedule;
-  const StageLayout layout = stage_layout(folded, *model_->graph, schedule, stage.coordinate);
+  StageLayout layout = stage_layout(folded, *model_->graph, schedule, stage.coordinate);
+  const bool only_segments =
+      stage_pieces_->known && all_orders(folded.training.accumulate, [&](PieceOrder order) {
+        return stage_pieces_->known_orders[index(order)];
+      });
+  if (only_segments) {
+    drop_blocks(layout, stage);
+  }
   PlanBuilder tables(context.mesh, model_->graph);
   tables.plan().class_axes = class_axes(folded);
   ClassEmitter emitter(tables, context, layout, schedule, 0, ProgramBuilder::Mode::kCount);
   emitter.record_to([&](const PieceId& id, Fragment&& fragment) {
-    take(stage, id, store_.store(std::move(fragment), tables.plan()));
+    if (!only_segments || is_of_segment(id.kind)) {
+      take(stage, id, store_.store(std::move(fragment), tables.plan()));
+    }
   });
-  stage_pieces_->at_start = emitter.count_steady_step().at_start;
-  stage_pieces_->known = true;
+  const CategoryBytes at_start = emitter.count_steady_step().at_start;
+  if (!only_segments) {
+    stage_pieces_->at_start = at_start;
+    stage_pieces_->known = true;
+  }
   SegmentPieces& pieces = *segment_pieces_;
   all_orders(folded.training.accumulate, [&](PieceOrder order) {
     const std::size_t at = index(order);

@@ -1,10 +1,9 @@
-#include "core/legality.h"
-
 #include <algorithm>
 #include <numeric>
 
 #include <fmt/format.h>
 
+#include "core/legality.h"
 #include "core/limits.h"
 #include "core/names.h"
 
@@ -196,6 +195,15 @@ std::string precision_values(const Scenario& s) {
   return fmt::format("{} on {}", name_of(s.training.precision), s.cluster.device.name);
 }
 
+/// DDP without no_sync: every micro-batch is reduced, with the sum of the earlier ones in it.
+bool reduces_what_it_accumulates(const Scenario& s) {
+  const DataStrategy& data = s.strategy.data;
+  const bool ddp =
+      data.kind == DataKind::kDdp ||
+      (data.kind == DataKind::kZero1 && data.flavour == ZeroFlavour::kZeroRedundancyOptimizer);
+  return ddp && data.degree > 1 && !data.no_sync && s.training.accumulate > 1;
+}
+
 bool is_kind(const Scenario& s, DataKind kind) {
   return s.strategy.data.kind == kind;
 }
@@ -318,6 +326,21 @@ constexpr LegalityRule kRules[] = {
      "must be true with a pipeline: gradients are reduced once, after the last micro-batch of "
      "each stage",
      [](const Scenario& s) { return pp(s) > 1 && !s.strategy.data.no_sync; },
+     nullptr},
+    {"tokens_reduced_once",
+     "strategy.data.no_sync",
+     "must be true with ddp and training.loss_mean \"global_tokens\": the all-reduce is then a "
+     "sum, "
+     "and summing accumulated gradients in every micro-batch counts the earlier ones again",
+     [](const Scenario& s) {
+       return reduces_what_it_accumulates(s) && s.training.loss_mean == LossMean::kGlobalTokens;
+     },
+     nullptr},
+    {"tensor_reduced_once",
+     "strategy.data.no_sync",
+     "must be true with ddp and tensor parallelism: gradients of replicated parameters are summed "
+     "over tp, and summing them in every micro-batch counts the earlier ones again",
+     [](const Scenario& s) { return reduces_what_it_accumulates(s) && tp(s) > 1; },
      nullptr},
     {"context_parallel",
      "strategy.context",

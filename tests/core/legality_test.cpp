@@ -124,6 +124,22 @@ const std::vector<Case>& cases() {
          s.training.accumulate = 2;
          s.strategy.data.no_sync = false;
        }},
+      {"tokens_reduced_once",
+       legal,
+       [](Scenario& s) {
+         s.strategy.data.degree = 2;
+         s.training.accumulate = 2;
+         s.strategy.data.no_sync = false;
+         s.training.loss_mean = LossMean::kGlobalTokens;
+       }},
+      {"tensor_reduced_once",
+       legal,
+       [](Scenario& s) {
+         s.strategy.data.degree = 2;
+         s.strategy.tensor.degree = 2;
+         s.training.accumulate = 2;
+         s.strategy.data.no_sync = false;
+       }},
       {"context_parallel", legal, [](Scenario& s) { s.strategy.context = 2; }},
       {"expert_needs_experts",
        legal,

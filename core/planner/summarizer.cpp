@@ -1,13 +1,11 @@
 #include "core/planner/summarizer.h"
 
 #include <algorithm>
-#include <bit>
 #include <map>
 
 #include "core/check.h"
 #include "core/planner/class_emitter.h"
-#include "core/planner/mix.h"
-#include "core/planner/stage_walk.h"
+#include "core/planner/step_pieces.h"
 #include "core/planner/step_sums.h"
 
 namespace lockstep {
@@ -16,204 +14,6 @@ namespace {
 /// More than this and everything is forgotten: a bound on memory, about 200 MB.
 constexpr std::size_t kMostStages = 50'000;
 constexpr std::size_t kMostFragments = 150'000;
-
-// ---- keys --------------------------------------------------------------------------------------
-
-/// What a set of fragments depends on, packed.
-struct Key {
-  std::array<std::uint64_t, 10> words{};
-  std::size_t count = 0;
-
-  template <typename... Fields>
-  void bytes(Fields... fields) {
-    static_assert(sizeof...(fields) <= 8);
-    std::uint64_t word = 0;
-    ((word = (word << 8U) | (static_cast<std::uint64_t>(fields) & 0xffU)), ...);
-    words[count++] = word;
-  }
-  void pair(std::int64_t a, std::int64_t b) {
-    words[count++] = (static_cast<std::uint64_t>(a) << 32U) ^ static_cast<std::uint64_t>(b);
-  }
-  bool operator==(const Key&) const = default;
-};
-
-struct KeyHash {
-  std::size_t operator()(const Key& key) const {
-    std::uint64_t hash = 0;
-    for (std::size_t i = 0; i < key.count; ++i) {
-      hash = mix(hash, key.words[i]);
-    }
-    return hash;
-  }
-};
-
-int byte_of(const std::optional<DType>& dtype) {
-  return dtype ? static_cast<int>(*dtype) : 0xff;
-}
-
-bool same_transformer(const ModelSpec& a, const ModelSpec& b) {
-  const auto fields = [](const ModelSpec& m) {
-    return std::tie(m.layers,
-                    m.hidden,
-                    m.heads,
-                    m.kv_heads,
-                    m.head_dim,
-                    m.intermediate,
-                    m.vocab,
-                    m.max_position,
-                    m.norm,
-                    m.activation,
-                    m.position,
-                    m.qkv_bias,
-                    m.output_bias,
-                    m.mlp_bias,
-                    m.qk_norm,
-                    m.tied_embeddings,
-                    m.sliding_window,
-                    m.experts,
-                    m.experts_per_token);
-  };
-  return a.family == b.family && fields(a) == fields(b);
-}
-
-// ---- what is kept ------------------------------------------------------------------------------
-
-/// A kind of pipeline rank: ranks of one kind run the same pieces.
-struct StageKind {
-  bool embedding = false;
-  bool head = false;
-  std::int32_t blocks = 0;
-  std::int32_t coordinate = 0;  ///< of the first rank of this kind
-  bool operator==(const StageKind& other) const {
-    return embedding == other.embedding && head == other.head && blocks == other.blocks &&
-           (coordinate > 0) == (other.coordinate > 0);
-  }
-};
-
-struct Stages {
-  std::vector<StageKind> kinds;
-  std::vector<std::int32_t> kind_of_rank;
-  std::vector<StagePlace> places;  ///< by rank
-};
-
-struct Model {
-  ModelSpec spec;
-  AttentionKind attention = AttentionKind::kFlash;
-  bool dropout = false;
-  std::shared_ptr<const ModelGraph> graph;
-  std::map<std::int64_t, Stages> stages;  ///< by pipeline degree
-};
-
-enum class Form : std::uint8_t { kEmbedding, kBlock, kHead };
-
-/// Forward and backward of segments, batches and messages: what the batch decides.
-struct SegmentPieces {
-  using ByOrder = std::array<const Fragment*, kPieceOrderCount>;
-  std::array<ByOrder, 3> forward{};
-  std::array<ByOrder, 3> backward{};
-  std::array<ByOrder, 4> microbatch{};  ///< by embedding + 2 * head
-  std::array<const Fragment*, 4> messages{};
-  using Orders = std::array<bool, kPieceOrderCount>;
-  std::array<Orders, 3> known{};  ///< by form
-  std::array<Orders, 4> known_batch{};
-  std::array<bool, 4> known_messages{};
-};
-
-/// What the data-parallel kind and the optimizer do on a kind of stage.
-struct StagePieces {
-  bool known = false;
-  std::array<bool, kPieceOrderCount> known_orders{};
-  CategoryBytes at_start{};
-  const Fragment* begin = nullptr;
-  const Fragment* end = nullptr;
-  using ByOrder = std::array<const Fragment*, kPieceOrderCount>;
-  std::array<std::array<ByOrder, kPieceSlotCount>, 4> hooks{};
-  ByOrder microbatch_end{};
-};
-
-/// Which ends of the model the stage has, as an index.
-std::size_t ends_of(const StageKind& stage) {
-  return (stage.embedding ? 1U : 0U) + (stage.head ? 2U : 0U);
-}
-
-/// Micro-batches whose passes come in all orders that `microbatches` have.
-std::int64_t few(std::int64_t microbatches) {
-  return std::min<std::int64_t>(microbatches, 3);
-}
-
-/// Whether body(order) is true for all orders of passes that so many micro-batches have.
-template <typename Body>
-bool all_orders(std::int64_t microbatches, Body&& body) {
-  const auto count = static_cast<std::int32_t>(few(microbatches));
-  for (std::int32_t done = 0; done < count; ++done) {
-    if (!body(order_of(done, count))) {
-      return false;
-    }
-  }
-  return true;
-}
-
-constexpr std::size_t index(PieceOrder order) {
-  return static_cast<std::size_t>(order);
-}
-constexpr std::size_t index(PieceSlot slot) {
-  return static_cast<std::size_t>(slot);
-}
-constexpr std::size_t index(Form form) {
-  return static_cast<std::size_t>(form);
-}
-
-Form form_of(PieceSlot slot) {
-  return slot == PieceSlot::kEmbedding ? Form::kEmbedding
-         : slot == PieceSlot::kHead    ? Form::kHead
-                                       : Form::kBlock;
-}
-
-std::size_t hook_of(PieceKind kind) {
-  return kind == PieceKind::kBeforeForward    ? 0
-         : kind == PieceKind::kAfterForward   ? 1
-         : kind == PieceKind::kBeforeBackward ? 2
-                                              : 3;
-}
-
-/// Pieces that do not depend on how many blocks the stage has.
-bool is_of_segment(PieceKind kind) {
-  return kind == PieceKind::kForward || kind == PieceKind::kBackward ||
-         kind == PieceKind::kMicrobatch ||
-         (kind >= PieceKind::kSendForward && kind <= PieceKind::kRecvBackward);
-}
-
-/// Leaves one block: enough for the pieces of segments.
-void drop_blocks(StageLayout& layout, const StageKind& stage) {
-  if (stage.blocks > 1) {
-    const auto first = layout.segments.begin() + (stage.embedding ? 1 : 0);
-    layout.segments.erase(first + 1, first + stage.blocks);
-    layout.chunk_begin.back() = static_cast<std::int32_t>(layout.segments.size());
-  }
-}
-
-struct Walks {
-  Schedule schedule;
-  std::vector<StageWalk> ranks;
-  bool regular = true;
-};
-
-/// True when the pieces of the step are alike wherever their keys are.
-bool is_composed(const Scenario& scenario) {
-  const DataStrategy& data = scenario.strategy.data;
-  const PipelineStrategy& pipeline = scenario.strategy.pipeline;
-  const TrainingSpec& training = scenario.training;
-  const bool owners =
-      data.kind == DataKind::kDp || data.kind == DataKind::kZero2 ||
-      (data.kind == DataKind::kZero1 && data.flavour == ZeroFlavour::kZeroRedundancyOptimizer);
-  const bool one_chunk =
-      pipeline.degree == 1 || (pipeline.chunks == 1 && (pipeline.schedule == ScheduleKind::k1F1B ||
-                                                        pipeline.schedule == ScheduleKind::kGPipe));
-  return scenario.model.family == ModelFamily::kTransformer && one_chunk &&
-         (data.degree == 1 || !owners) && pipeline.actions_csv.empty() &&
-         pipeline.layers_per_stage.empty() && training.unused.empty() &&
-         (training.recompute != Recompute::kFull || training.recompute_every == 1);
-}
 
 }  // namespace
 
@@ -229,8 +29,6 @@ class Summarizer::Workshop {
   Model& model_of(const Scenario& scenario);
   const Stages& stages_of(Model& model, const Scenario& scenario, const Schedule& schedule);
   const Walks& walks_of(const Scenario& scenario, std::int32_t microbatches);
-  Key segment_key(const Scenario& scenario, const StageKind& stage) const;
-  Key stage_key(const Scenario& scenario, const StageKind& stage) const;
   void find_pieces(const Scenario& scenario, const StageKind& stage);
   bool has_pieces(const StageKind& stage, std::int64_t microbatches) const;
   void record(const Scenario& scenario, const StageKind& stage);
@@ -330,90 +128,22 @@ const Walks& Summarizer::Workshop::walks_of(const Scenario& scenario, std::int32
   if (found != walks_.end()) {
     return found->second;
   }
-  Walks& walks = walks_[key];
+  Walks walks;
   Scenario other;
   other.strategy.pipeline = pipeline;
   other.training.accumulate = microbatches;
   walks.schedule = pipeline_schedule(other);
   if (pipeline.degree == 1) {
     walks.ranks.push_back(stage_walk(microbatches));
-    return walks;
   }
-  for (std::int32_t rank = 0; rank < pipeline.degree; ++rank) {
+  for (std::int32_t rank = 0; rank < pipeline.degree && pipeline.degree > 1; ++rank) {
     walks.regular = walks.regular && is_regular(walks.schedule, rank);
     walks.ranks.push_back(stage_walk(walks.schedule, rank));
   }
-  return walks;
+  return walks_.emplace(key, std::move(walks)).first->second;
 }
 
 // ---- pieces ------------------------------------------------------------------------------------
-
-/// All that forward, backward, batch and boundary of a segment depend on.
-Key Summarizer::Workshop::segment_key(const Scenario& scenario, const StageKind& stage) const {
-  const TrainingSpec& training = scenario.training;
-  const DataStrategy& data = scenario.strategy.data;
-  const TensorStrategy& tensor = scenario.strategy.tensor;
-  Key key;
-  key.bytes(training.precision,
-            byte_of(training.gradient_dtype),
-            byte_of(training.reduce_dtype),
-            training.scales_loss(),
-            training.loss_mean,
-            training.recompute,
-            tensor.sequence_parallel,
-            tensor.save_gathered_input);
-  const bool shares = stage.embedding && stage.head;
-  key.bytes(data.kind,
-            data.flavour,
-            data.gradient_as_bucket_view,
-            data.no_sync,
-            scenario.strategy.pipeline.degree > 1,
-            data.degree > 1,
-            shares);
-  key.pair(model_number_, tensor.degree);
-  key.pair(training.micro_batch, training.seq_len);
-  key.pair(scenario.strategy.context, scenario.strategy.expert);
-  return key;
-}
-
-/// All that hooks, init and the end of a step depend on.
-Key Summarizer::Workshop::stage_key(const Scenario& scenario, const StageKind& stage) const {
-  const TrainingSpec& training = scenario.training;
-  const StrategySpec& strategy = scenario.strategy;
-  const DataStrategy& data = strategy.data;
-  Key key;
-  key.bytes(training.precision,
-            byte_of(training.gradient_dtype),
-            byte_of(training.reduce_dtype),
-            training.optimizer,
-            training.optimizer_state,
-            training.clip_norm > 0,
-            training.scales_loss(),
-            training.loss_mean);
-  key.bytes(data.kind,
-            data.flavour,
-            data.ideal,
-            data.find_unused_parameters,
-            data.static_graph,
-            data.gradient_as_bucket_view,
-            data.no_sync,
-            data.broadcast_buffers);
-  key.bytes(data.wrap,
-            data.reshard,
-            data.backward_prefetch,
-            stage.embedding,
-            stage.head,
-            stage.coordinate > 0);
-  key.pair(model_number_, stage.blocks);
-  key.pair(strategy.tensor.degree, strategy.pipeline.degree);
-  // What DDP does in a step is the same for any number of ranks.
-  const bool any_degree = data.kind == DataKind::kDdp && data.degree > 1;
-  key.pair(any_degree ? 2 : data.degree, data.replicate);
-  key.pair(data.reshard_group, strategy.context);
-  key.words[key.count++] = data.bucket_mib ? std::bit_cast<std::uint64_t>(*data.bucket_mib) : ~0ULL;
-  key.pair(strategy.expert, 0);
-  return key;
-}
 
 bool Summarizer::Workshop::has_pieces(const StageKind& stage, std::int64_t microbatches) const {
   const SegmentPieces& pieces = *segment_pieces_;
@@ -429,8 +159,8 @@ bool Summarizer::Workshop::has_pieces(const StageKind& stage, std::int64_t micro
 }
 
 void Summarizer::Workshop::find_pieces(const Scenario& scenario, const StageKind& stage) {
-  segment_pieces_ = &segments_[segment_key(scenario, stage)];
-  stage_pieces_ = &stages_[stage_key(scenario, stage)];
+  segment_pieces_ = &segments_[segment_key(scenario, stage, model_number_)];
+  stage_pieces_ = &stages_[stage_key(scenario, stage, model_number_)];
   if (!has_pieces(stage, scenario.training.accumulate)) {
     record(scenario, stage);
   }

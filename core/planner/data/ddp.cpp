@@ -1,6 +1,7 @@
 #include "core/planner/data/ddp.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace lockstep {
 namespace {
@@ -186,6 +187,13 @@ void Ddp::allocate_buckets(ProgramBuilder& b) {
 /// Rank 0's ready order and bucket sizes become everybody's; then new buckets replace the old.
 void Ddp::rebuild(ProgramBuilder& b) {
   const std::uint8_t group = b.tables().communicator(kDataAxes);
+  std::vector<View> held;  // gradients of this step's first micro-batches, views of old buckets
+  if (in_buckets()) {
+    for (const std::int32_t parameter : ids_) {
+      held.push_back(slot(b, parameter));
+    }
+  }
+  const std::vector<BufferId> old = bucket_;
   assign_buckets(DdpBucketing::kRebuilt);
   for (const std::int64_t elements :
        {static_cast<std::int64_t>(ids_.size()) + 1, std::int64_t{buckets_.count()}}) {
@@ -200,10 +208,22 @@ void Ddp::rebuild(ProgramBuilder& b) {
                  {.stream = Stream::kData, .root = 0});
     b.free(numbers);
   }
-  for (const BufferId bucket : bucket_) {
-    b.free(bucket);
+  const auto free_old = [&] {
+    for (const BufferId bucket : old) {
+      b.free(bucket);
+    }
+  };
+  if (held.empty()) {
+    free_old();
   }
   allocate_buckets(b);
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    const View moved = slot(b, ids_[i]);
+    b.compute(Work::kPack, Shape{{moved.elements}}, Views(&held[i], 1), Views(&moved, 1));
+  }
+  if (!held.empty()) {
+    free_old();
+  }
 }
 
 void Ddp::broadcast_buffers(ProgramBuilder& b) {
@@ -223,6 +243,7 @@ void Ddp::broadcast_buffers(ProgramBuilder& b) {
 
 void Ddp::begin_step(ProgramBuilder&, int variant) {
   variant_ = variant;
+  passes_ = 0;
 }
 
 void Ddp::begin_microbatch(ProgramBuilder& b, const Pass& pass) {
@@ -256,24 +277,38 @@ void Ddp::gradient_ready(ProgramBuilder& b, std::int32_t parameter, const Pass& 
   if (!open_pass_) {
     start_pass();
   }
-  const auto i = static_cast<std::size_t>(position_of_[index(parameter)]);
-  const auto k = static_cast<std::size_t>(bucket_of_[i]);
-  BufferId& gradient = gradient_[index(parameter)];
-  const View slot = ProgramBuilder::range(
-      b.counting() ? bucket_.front() : bucket_[k], offset_of_[i], elements(parameter));
   b.at_phase(Phase::kReduce);
-  const View source = b.whole(gradient);
-  b.compute(Work::kPack,
-            Shape{{slot.elements}},
-            Views(&source, 1),
-            Views(&slot, 1),
-            {.scalar = b.tables().factor(1, divisor())});
-  if (options().gradient_as_bucket_view) {
-    b.free(gradient);
-    gradient = kNoBuffer;
+  const View target = slot(b, parameter);
+  Extras extras;
+  extras.scalar = b.tables().factor(1, divisor());
+  BufferId& gradient = gradient_[index(parameter)];
+  if (in_buckets()) {
+    // The gradient is there already, the last pass's mean (alike on all ranks) included.
+    extras.flags = kInPlace;
+    b.compute(Work::kScale, Shape{{target.elements}}, Views(&target, 1), Views(&target, 1), extras);
+  } else {
+    const View source = b.whole(gradient);
+    b.compute(Work::kPack, Shape{{target.elements}}, Views(&source, 1), Views(&target, 1), extras);
   }
-  --pending_[k];
+  if (options().gradient_as_bucket_view && !in_buckets()) {
+    b.free(std::exchange(gradient, kNoBuffer));
+  }
+  --pending_[static_cast<std::size_t>(bucket_of_[position(parameter)])];
   launch_ready(b);
+}
+
+/// Later passes of a step add to what is in the bucket.
+GradientTarget Ddp::gradient(ProgramBuilder& b, std::int32_t parameter, const Pass& pass) {
+  return in_buckets() ? GradientTarget{slot(b, stored(parameter)), true}
+                      : ReplicatedParameters::gradient(b, parameter, pass);
+}
+
+View Ddp::slot(ProgramBuilder& b, std::int32_t parameter) const {
+  const std::size_t i = position(parameter);
+  return ProgramBuilder::range(
+      b.counting() ? bucket_.front() : bucket_[static_cast<std::size_t>(bucket_of_[i])],
+      offset_of_[i],
+      elements(parameter));
 }
 
 std::int64_t Ddp::divisor() const {
@@ -290,7 +325,7 @@ void Ddp::launch_ready(ProgramBuilder& b) {
 }
 
 void Ddp::launch(ProgramBuilder& b, int k) {
-  const bool map_first = options().static_graph && pass_number(0) == 0 && k == 0;
+  const bool map_first = options().static_graph && variant_ == 0 && passes_ == 0 && k == 0;
   if (map_first) {
     reduce_used_map(b);
   }
@@ -344,6 +379,7 @@ void Ddp::finish_pass(ProgramBuilder& b) {
     unpack_bucket(b, bucket, parts);
   }
   open_pass_ = false;
+  ++passes_;
 }
 
 void Ddp::unpack_bucket(ProgramBuilder& b, const View& bucket, const std::vector<View>& parts) {
@@ -377,11 +413,7 @@ View Ddp::final_gradient(ProgramBuilder& b, std::int32_t parameter) {
   if (!options().gradient_as_bucket_view) {
     return ReplicatedParameters::final_gradient(b, parameter);
   }
-  const auto i = static_cast<std::size_t>(position_of_[index(parameter)]);
-  return ProgramBuilder::range(
-      b.counting() ? bucket_.front() : bucket_[static_cast<std::size_t>(bucket_of_[i])],
-      offset_of_[i],
-      elements(parameter));
+  return slot(b, parameter);
 }
 
 }  // namespace lockstep

@@ -21,6 +21,7 @@ class Ddp : public ReplicatedParameters {
   void begin_step(ProgramBuilder& b, int variant) override;
   void begin_microbatch(ProgramBuilder& b, const Pass& pass) override;
   bool reduces(const Pass& pass) const override;
+  GradientTarget gradient(ProgramBuilder& b, std::int32_t parameter, const Pass& pass) override;
   void gradient_ready(ProgramBuilder& b, std::int32_t parameter, const Pass& pass) override;
   void end_microbatch(ProgramBuilder& b, const Pass& pass) override;
   void finish_gradients(ProgramBuilder& b) override;
@@ -47,6 +48,13 @@ class Ddp : public ReplicatedParameters {
   void finish_pass(ProgramBuilder& b);
   static void unpack_bucket(ProgramBuilder& b, const View& bucket, const std::vector<View>& parts);
   std::int64_t divisor() const;
+  std::size_t position(std::int32_t parameter) const {
+    return static_cast<std::size_t>(position_of_[index(parameter)]);
+  }
+  /// Where a parameter's gradient lies in its bucket.
+  View slot(ProgramBuilder& b, std::int32_t parameter) const;
+  /// True when gradients of this step's earlier micro-batches are views of buckets.
+  bool in_buckets() const { return options().gradient_as_bucket_view && passes_ > 0; }
 
   DdpBucketOptions bucket_options_;
   std::vector<std::int32_t> position_of_;  ///< by parameter: index into ids_
@@ -57,7 +65,8 @@ class Ddp : public ReplicatedParameters {
   std::vector<std::int32_t> pending_;
   int next_ = 0;
   int variant_ = 0;
-  bool open_pass_ = false;  ///< a synchronised pass has launched or may launch reductions
+  std::int32_t passes_ = 0;  ///< synchronised passes that this step has finished
+  bool open_pass_ = false;   ///< a synchronised pass has launched or may launch reductions
 };
 
 }  // namespace lockstep

@@ -1,5 +1,7 @@
 #include "core/planner/data/replicated.h"
 
+#include <utility>
+
 #include "core/planner/norm_layout.h"
 
 namespace lockstep {
@@ -119,15 +121,21 @@ void ReplicatedParameters::for_each_owned(ProgramBuilder& b, const PieceVisitor&
   }
 }
 
-void ReplicatedParameters::finish_step(ProgramBuilder& b) {
+void ReplicatedParameters::free_casts(ProgramBuilder& b) {
   for_each_parameter(b, [&](std::int32_t parameter) {
-    for (BufferId* buffer : {&gradient_[index(parameter)], &cast_[index(parameter)]}) {
-      if (*buffer != kNoBuffer) {
-        b.free(*buffer);
-        *buffer = kNoBuffer;
-      }
+    if (cast_[index(parameter)] != kNoBuffer) {
+      b.free(std::exchange(cast_[index(parameter)], kNoBuffer));
     }
   });
+}
+
+void ReplicatedParameters::finish_step(ProgramBuilder& b) {
+  for_each_parameter(b, [&](std::int32_t parameter) {
+    if (gradient_[index(parameter)] != kNoBuffer) {
+      b.free(std::exchange(gradient_[index(parameter)], kNoBuffer));
+    }
+  });
+  free_casts(b);
 }
 
 View ReplicatedParameters::reduced_gradient(ProgramBuilder& b, std::int32_t parameter) {

@@ -62,6 +62,8 @@ class ReplicatedParameters : public DataParallelism {
   std::size_t index(std::int32_t parameter) const { return static_cast<std::size_t>(parameter); }
   /// Whether the optimizer on this rank updates the parameter.
   virtual bool owns(std::int32_t /*parameter*/) const { return true; }
+  /// Autocast: the 16-bit copies are made anew.
+  void free_casts(ProgramBuilder& b);
   /// Where the final gradient lies.
   virtual View final_gradient(ProgramBuilder& b, std::int32_t parameter);
 

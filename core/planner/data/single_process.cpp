@@ -164,6 +164,9 @@ void SingleProcess::after_loss(ProgramBuilder& b, const View& logits) {
 }
 
 void SingleProcess::free_replica(ProgramBuilder& b) {
+  if (!in_charge()) {
+    free_casts(b);
+  }
   for (const std::int32_t parameter : ids_) {
     if (!in_charge() && weight_[index(parameter)] != kNoBuffer) {
       b.free(std::exchange(weight_[index(parameter)], kNoBuffer));
@@ -245,6 +248,7 @@ void SingleProcess::finish_step(ProgramBuilder& b) {
     b.free(std::exchange(outputs_, kNoBuffer));
   }
   free_replica(b);
+  free_casts(b);
   for (const std::int32_t parameter : ids_) {
     if (total_[index(parameter)] != kNoBuffer) {
       b.free(std::exchange(total_[index(parameter)], kNoBuffer));

@@ -1,9 +1,10 @@
+#include "core/legality.h"
+
 #include <algorithm>
 #include <numeric>
 
 #include <fmt/format.h>
 
-#include "core/legality.h"
 #include "core/limits.h"
 #include "core/names.h"
 
@@ -165,23 +166,6 @@ std::string tensor_values(const Scenario& s) {
                      s.training.accumulate);
 }
 
-// --- Unused parameters ---------------------------------------------------------------------------
-
-bool unused_layer_missing(const Scenario& s) {
-  const std::vector<UnusedParameters>& unused = s.training.unused;
-  return std::any_of(unused.begin(), unused.end(), [&](const UnusedParameters& u) {
-    return u.layer >= layer_count(s);
-  });
-}
-
-bool unused_rank_missing(const Scenario& s) {
-  const std::vector<UnusedParameters>& unused = s.training.unused;
-  return std::any_of(unused.begin(), unused.end(), [&](const UnusedParameters& u) {
-    return std::any_of(
-        u.ranks.begin(), u.ranks.end(), [&](std::int64_t rank) { return rank >= dp(s); });
-  });
-}
-
 // --- Cluster -------------------------------------------------------------------------------------
 
 std::string world_values(const Scenario& s) {
@@ -330,8 +314,7 @@ constexpr LegalityRule kRules[] = {
     {"tokens_reduced_once",
      "strategy.data.no_sync",
      "must be true with ddp and training.loss_mean \"global_tokens\": the all-reduce is then a "
-     "sum, "
-     "and summing accumulated gradients in every micro-batch counts the earlier ones again",
+     "sum, and summing accumulated gradients in every micro-batch counts the earlier ones again",
      [](const Scenario& s) {
        return reduces_what_it_accumulates(s) && s.training.loss_mean == LossMean::kGlobalTokens;
      },
@@ -346,25 +329,6 @@ constexpr LegalityRule kRules[] = {
      "strategy.context",
      "must be 1: context parallel is not planned yet",
      [](const Scenario& s) { return s.strategy.context > 1; },
-     nullptr},
-    {"expert_needs_experts",
-     "strategy.expert",
-     "must be 1 for a model without experts",
-     [](const Scenario& s) { return s.strategy.expert > 1 && !s.model.is_moe(); },
-     nullptr},
-    {"expert_divides_experts",
-     "strategy.expert",
-     "must divide model.experts: each rank holds whole experts",
-     [](const Scenario& s) {
-       return s.model.is_moe() && !divides(s.strategy.expert, s.model.experts);
-     },
-     nullptr},
-    {"expert_divides_data",
-     "strategy.expert",
-     "must divide dp x cp: expert parallel is a second view of those ranks",
-     [](const Scenario& s) {
-       return !divides(s.strategy.expert, product({dp(s), s.strategy.context}));
-     },
      nullptr},
     {"batch_divides",
      "training.global_batch",
@@ -397,20 +361,37 @@ constexpr LegalityRule kRules[] = {
               kMaxActivationElements;
      },
      tensor_values},
-    {"unused_needs_ddp",
+    {"unused_parameters",
      "training.unused",
-     "is defined for strategy.data.kind \"ddp\" only, whose find_unused_parameters it is about",
-     [](const Scenario& s) { return !s.training.unused.empty() && !is_kind(s, DataKind::kDdp); },
+     "must be empty: parameters that take no part in the loss are not planned yet",
+     [](const Scenario& s) { return !s.training.unused.empty(); },
      nullptr},
-    {"unused_layer_exists",
-     "training.unused",
-     "names a layer that the model does not have",
-     unused_layer_missing,
+    {"expert_parallel",
+     "strategy.expert",
+     "must be 1: expert parallel is not planned yet",
+     [](const Scenario& s) { return s.strategy.expert > 1; },
      nullptr},
-    {"unused_rank_exists",
-     "training.unused",
-     "names a data-parallel coordinate beyond strategy.data.degree",
-     unused_rank_missing,
+    {"wrap_every_module",
+     "strategy.data.wrap",
+     "must be block or root: units smaller than a block are not planned yet",
+     [](const Scenario& s) { return s.strategy.data.wrap == WrapPolicy::kEveryModule; },
+     nullptr},
+    {"hybrid_reshards_fully",
+     "strategy.data.reshard",
+     "must be on or off with hsdp: its inner data axis is taken by the shards",
+     [](const Scenario& s) {
+       return is_kind(s, DataKind::kHsdp) && s.strategy.data.reshard == Reshard::kGroup;
+     },
+     nullptr},
+    {"microbatches_numbered",
+     "training.accumulate",
+     "must be at most 32767: a plan numbers micro-batches in 16 bits",
+     [](const Scenario& s) { return s.training.accumulate > 32767; },
+     nullptr},
+    {"tied_stages_numbered",
+     "strategy.pipeline.degree",
+     "must be at most 64 with tied embeddings: groups of stages are masks of 64 bits",
+     [](const Scenario& s) { return pp(s) > 64 && s.model.tied_embeddings; },
      nullptr},
     {"world_fits_cluster",
      "cluster.nodes",

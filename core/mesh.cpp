@@ -3,7 +3,8 @@
 namespace lockstep {
 
 std::string_view name_of(Axis axis) {
-  static constexpr std::string_view kNames[] = {"pp", "dp_replicate", "dp", "cp", "tp", "none"};
+  static constexpr std::string_view kNames[] = {
+      "pp", "dp_replicate", "dp", "cp", "tp", "dp", "none"};
   return kNames[static_cast<std::size_t>(axis)];
 }
 
@@ -24,6 +25,9 @@ int Mesh::stride(Axis axis) const {
 }
 
 int Mesh::coordinate(int rank, Axis axis) const {
+  if (axis == Axis::kAllData) {
+    return coordinate(rank, Axis::kDataReplica) * size(Axis::kData) + coordinate(rank, Axis::kData);
+  }
   return axis == Axis::kNone ? 0 : rank / stride(axis) % size(axis);
 }
 

@@ -12,8 +12,20 @@ namespace lockstep {
 
 /// In order from outermost to innermost. Hybrid sharding uses the first two data axes
 /// (replicas outside, shards inside); every other strategy uses kData alone.
-enum class Axis : std::uint8_t { kPipeline, kDataReplica, kData, kContext, kTensor, kNone };
+/// kAllData is no axis of its own but both data axes read as one, for views of what is cut over all
+/// data-parallel ranks.
+enum class Axis : std::uint8_t {
+  kPipeline,
+  kDataReplica,
+  kData,
+  kContext,
+  kTensor,
+  kAllData,
+  kNone
+};
 inline constexpr int kAxisCount = 5;
+/// Axes that a view may name: those of the mesh and kAllData.
+inline constexpr int kViewAxisCount = 6;
 
 using AxisMask = std::uint8_t;
 constexpr AxisMask mask_of(Axis axis) {
@@ -31,7 +43,10 @@ class Mesh {
  public:
   Mesh() { sizes_.fill(1); }
   void set(Axis axis, int size) { sizes_[static_cast<std::size_t>(axis)] = size; }
-  int size(Axis axis) const { return sizes_[static_cast<std::size_t>(axis)]; }
+  int size(Axis axis) const {
+    return axis == Axis::kAllData ? size(Axis::kDataReplica) * size(Axis::kData)
+                                  : sizes_[static_cast<std::size_t>(axis)];
+  }
   int world_size() const;
   /// Coordinate of `rank` on `axis`; 0 on Axis::kNone.
   int coordinate(int rank, Axis axis) const;

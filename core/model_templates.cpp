@@ -112,28 +112,34 @@ BlockParameters gpt2_block_parameters(TemplateBuilder& builder, const ModelSpec&
 }
 
 /// Weights first, then biases, as core/operands.h wants them; registration order interleaves them.
-void add_projection(Parameters& make,
-                    const std::string& name,
-                    std::int64_t rows,
-                    std::int64_t columns,
-                    bool with_bias,
-                    std::vector<std::int16_t>& weights,
-                    std::vector<std::int16_t>& biases) {
-  weights.push_back(make.weight(name, rows, columns, ParameterCut::kRows));
-  if (with_bias) {
-    biases.push_back(make.bias(name, rows, ParameterCut::kRows));
+struct Projections {
+  Parameters& make;
+  bool with_bias = false;
+  std::vector<std::int16_t> weights = {};
+  std::vector<std::int16_t> biases = {};
+
+  void add(const std::string& name, std::int64_t rows, std::int64_t columns) {
+    weights.push_back(make.weight(name, rows, columns, ParameterCut::kRows));
+    if (with_bias) {
+      biases.push_back(make.bias(name, rows, ParameterCut::kRows));
+    }
   }
-}
+  std::vector<std::int16_t> parameters() const {
+    std::vector<std::int16_t> all = weights;
+    all.insert(all.end(), biases.begin(), biases.end());
+    return all;
+  }
+};
 
 BlockParameters llama_block_parameters(TemplateBuilder& builder, const ModelSpec& m) {
   Parameters make(builder, m);
   BlockParameters ids;
-  std::vector<std::int16_t> biases;
-  add_projection(make, "self_attn.q_proj", m.query_width(), m.hidden, m.qkv_bias, ids.qkv, biases);
-  add_projection(make, "self_attn.k_proj", m.kv_width(), m.hidden, m.qkv_bias, ids.qkv, biases);
-  add_projection(make, "self_attn.v_proj", m.kv_width(), m.hidden, m.qkv_bias, ids.qkv, biases);
+  Projections qkv{make, m.qkv_bias};
+  qkv.add("self_attn.q_proj", m.query_width(), m.hidden);
+  qkv.add("self_attn.k_proj", m.kv_width(), m.hidden);
+  qkv.add("self_attn.v_proj", m.kv_width(), m.hidden);
   ids.qkv_weights = 3;
-  ids.qkv.insert(ids.qkv.end(), biases.begin(), biases.end());
+  ids.qkv = qkv.parameters();
   ids.out.push_back(
       make.weight("self_attn.o_proj", m.hidden, m.query_width(), ParameterCut::kColumns));
   if (m.output_bias) {
@@ -146,15 +152,13 @@ BlockParameters llama_block_parameters(TemplateBuilder& builder, const ModelSpec
   if (m.is_moe()) {
     ids.router.push_back(make.weight("mlp.gate", m.experts, m.hidden, ParameterCut::kNone));
   }
-  biases.clear();
+  Projections up{make, m.mlp_bias};
   if (m.gated_mlp()) {
-    add_projection(
-        make, "mlp.gate_proj", copies * m.intermediate, m.hidden, m.mlp_bias, ids.up, biases);
+    up.add("mlp.gate_proj", copies * m.intermediate, m.hidden);
     ids.up_weights = 2;
   }
-  add_projection(
-      make, "mlp.up_proj", copies * m.intermediate, m.hidden, m.mlp_bias, ids.up, biases);
-  ids.up.insert(ids.up.end(), biases.begin(), biases.end());
+  up.add("mlp.up_proj", copies * m.intermediate, m.hidden);
+  ids.up = up.parameters();
   ids.down.push_back(
       make.weight("mlp.down_proj", copies * m.hidden, m.intermediate, ParameterCut::kColumns));
   if (m.mlp_bias) {
@@ -165,18 +169,17 @@ BlockParameters llama_block_parameters(TemplateBuilder& builder, const ModelSpec
   return ids;
 }
 
-void add_linear(TemplateBuilder& builder,
-                const char* name,
-                LinearCut cut,
-                std::int8_t input,
-                std::int8_t output,
-                const std::vector<std::int16_t>& parameters,
-                std::int16_t weights,
-                std::int16_t groups = 1) {
+/// A product with one weight and one group, unless the caller says otherwise.
+ModuleDef& add_linear(TemplateBuilder& builder,
+                      const char* name,
+                      LinearCut cut,
+                      std::int8_t input,
+                      std::int8_t output,
+                      const std::vector<std::int16_t>& parameters) {
   ModuleDef& module = builder.module(ModuleKind::kLinear, name, {input}, {output}, parameters);
   module.cut = cut;
-  module.weights = weights;
-  module.groups = groups;
+  module.weights = 1;
+  return module;
 }
 
 std::int8_t add_norm(TemplateBuilder& builder,
@@ -237,7 +240,8 @@ std::int8_t add_attention_half(TemplateBuilder& builder,
   const std::int64_t qkv_width = model.query_width() + 2 * model.kv_width();
   const std::int8_t normed = add_norm(builder, model, "norm1", x, ids.norm1);
   std::int8_t qkv = builder.tensor("qkv", Region::kWidth, qkv_width);
-  add_linear(builder, "attn.qkv", LinearCut::kColumn, normed, qkv, ids.qkv, ids.qkv_weights);
+  add_linear(builder, "attn.qkv", LinearCut::kColumn, normed, qkv, ids.qkv).weights =
+      ids.qkv_weights;
   if (model.qk_norm) {
     const std::int8_t raw = qkv;
     qkv = builder.tensor("normed qkv", Region::kWidth, qkv_width);
@@ -254,7 +258,7 @@ std::int8_t add_attention_half(TemplateBuilder& builder,
   }
   const std::int8_t core = add_attention(builder, model, attention, dropout, qkv);
   std::int8_t out = builder.tensor("attention output", Region::kTokens, model.hidden);
-  add_linear(builder, "attn.out", LinearCut::kRow, core, out, ids.out, 1);
+  add_linear(builder, "attn.out", LinearCut::kRow, core, out, ids.out);
   if (dropout) {
     out = add_dropout(builder, "attn.dropout", out, model.hidden);
   }
@@ -272,11 +276,13 @@ std::int8_t add_feed_forward(TemplateBuilder& builder,
   const auto groups = static_cast<std::int16_t>(model.is_moe() ? model.experts : 1);
   const std::int8_t up =
       builder.tensor("mlp up", Region::kWidth, (model.gated_mlp() ? 2 : 1) * model.intermediate);
-  add_linear(builder, "mlp.up", LinearCut::kColumn, input, up, ids.up, ids.up_weights, groups);
+  ModuleDef& up_module = add_linear(builder, "mlp.up", LinearCut::kColumn, input, up, ids.up);
+  up_module.weights = ids.up_weights;
+  up_module.groups = groups;
   const std::int8_t active = builder.tensor("mlp activation", Region::kWidth, model.intermediate);
   builder.module(ModuleKind::kActivation, "mlp.activation", {up}, {active});
   const std::int8_t down = builder.tensor("mlp down", Region::kTokens, model.hidden);
-  add_linear(builder, "mlp.down", LinearCut::kRow, active, down, ids.down, 1, groups);
+  add_linear(builder, "mlp.down", LinearCut::kRow, active, down, ids.down).groups = groups;
   for (const std::int8_t tensor : {up, active, down}) {
     builder.at(tensor).per_token = per_token;
   }
@@ -291,7 +297,7 @@ std::int8_t add_experts(TemplateBuilder& builder,
                         const BlockParameters& ids) {
   const std::int64_t top = model.experts_per_token;
   const std::int8_t logits = builder.tensor("router logits", Region::kTokens, model.experts);
-  add_linear(builder, "mlp.router", LinearCut::kNone, input, logits, ids.router, 1);
+  add_linear(builder, "mlp.router", LinearCut::kNone, input, logits, ids.router);
   const std::int8_t weights = builder.tensor("router weights", Region::kTokens, top);
   const std::int8_t chosen =
       builder.tensor("chosen experts", Region::kTokens, top, TensorType::kTokenIds);
@@ -370,7 +376,7 @@ SegmentTemplate head_template(const ModelSpec& model) {
   const std::int16_t weight =
       builder.parameter(vocabulary_weight(model, "lm_head.weight", model.tied_embeddings));
   const std::int8_t logits = builder.tensor("logits", Region::kWidth, model.vocab);
-  add_linear(builder, "head", LinearCut::kColumn, normed, logits, {weight}, 1);
+  add_linear(builder, "head", LinearCut::kColumn, normed, logits, {weight});
   const std::int8_t labels = builder.tensor("labels", Region::kAllTokens, 1, TensorType::kTokenIds);
   builder.module(ModuleKind::kLoss, "loss", {logits, labels}, {});
   return builder.finish(x, logits);
@@ -400,7 +406,7 @@ std::vector<SegmentTemplate> mlp_templates(const ModelSpec& model) {
     const std::int16_t bias = make.bias("linear", out, ParameterCut::kNone);
     std::int8_t y = builder.tensor(
         last ? "logits" : "linear output", last ? Region::kWidth : Region::kTokens, out);
-    add_linear(builder, last ? "head" : "linear", LinearCut::kNone, x, y, {weight, bias}, 1);
+    add_linear(builder, last ? "head" : "linear", LinearCut::kNone, x, y, {weight, bias});
     if (last) {
       const std::int8_t labels =
           builder.tensor("labels", Region::kAllTokens, 1, TensorType::kTokenIds);

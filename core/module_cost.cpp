@@ -132,7 +132,8 @@ void Costing::add_linear() {
   const auto m = static_cast<double>(tokens * input().per_token);
   const std::int64_t t = sizes_.tensor;
   const auto n = static_cast<double>(column ? ceil_divide(output().width, t) : output().width);
-  const auto k = static_cast<double>(row ? input().width / t : input().width);
+  const std::int64_t inner = row ? input().width / t : input().width;
+  const auto k = static_cast<double>(inner);
   double weights = 0;
   for (std::int16_t w = 0; w < module_.weights; ++w) {
     weights += parameter_elements(module_.parameters[static_cast<std::size_t>(w)]);

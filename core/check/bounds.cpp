@@ -12,17 +12,10 @@ namespace {
 
 std::string view_fault(const CheckContext& context, int class_index, const View& view) {
   const Buffer& buffer = context.buffers(class_index)[view.buffer];
-  std::int64_t first = 0;
-  std::int64_t last = 0;
-  if (view.axis != Axis::kNone) {
-    const int coordinate = context.coordinates[static_cast<std::size_t>(class_index)]
-                                              [static_cast<std::size_t>(view.axis)];
-    const bool free = coordinate == kFreeCoordinate;
-    first = free ? 0 : coordinate;
-    last = free ? context.plan.mesh.size(view.axis) - 1 : coordinate;
-  }
-  const std::int64_t near = view.offset + first * view.stride;
-  const std::int64_t far = view.offset + last * view.stride;
+  const CoordinateRange range = coordinate_range(
+      context.plan, context.coordinates[static_cast<std::size_t>(class_index)], view.axis);
+  const std::int64_t near = view.offset + range.first * view.stride;
+  const std::int64_t far = view.offset + range.last * view.stride;
   const std::int64_t begin = std::min(near, far);
   const std::int64_t end = std::max(near, far) + view.elements;
   if (view.elements >= 0 && begin >= 0 && end <= buffer.elements) {

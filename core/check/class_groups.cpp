@@ -63,8 +63,30 @@ std::vector<ClassCoordinates> coordinates_of_classes(const Plan& plan) {
         coordinate = 0;
       }
     }
+    ClassCoordinates& all = result[index];
+    const int outer = all[static_cast<std::size_t>(Axis::kDataReplica)];
+    const int inner = all[static_cast<std::size_t>(Axis::kData)];
+    all[static_cast<std::size_t>(Axis::kAllData)] =
+        outer == kFreeCoordinate || inner == kFreeCoordinate
+            ? kFreeCoordinate
+            : outer * plan.mesh.size(Axis::kData) + inner;
   }
   return result;
+}
+
+CoordinateRange coordinate_range(const Plan& plan, const ClassCoordinates& coordinates, Axis axis) {
+  if (axis == Axis::kNone) {
+    return {};
+  }
+  if (axis == Axis::kAllData) {
+    const CoordinateRange outer = coordinate_range(plan, coordinates, Axis::kDataReplica);
+    const CoordinateRange inner = coordinate_range(plan, coordinates, Axis::kData);
+    const int size = plan.mesh.size(Axis::kData);
+    return {outer.first * size + inner.first, outer.last * size + inner.last};
+  }
+  const int coordinate = coordinates[static_cast<std::size_t>(axis)];
+  return coordinate == kFreeCoordinate ? CoordinateRange{0, plan.mesh.size(axis) - 1}
+                                       : CoordinateRange{coordinate, coordinate};
 }
 
 int class_at_stage(const Plan& plan, int class_index, int stage) {

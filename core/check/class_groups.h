@@ -13,10 +13,17 @@
 namespace lockstep {
 
 /// Coordinates of a class by axis; kFree where ranks of the class differ.
-using ClassCoordinates = std::array<int, kAxisCount>;
+using ClassCoordinates = std::array<int, kViewAxisCount>;
 inline constexpr int kFreeCoordinate = -1;
 
 std::vector<ClassCoordinates> coordinates_of_classes(const Plan& plan);
+
+/// First and last coordinate on `axis` that a rank of the class can have; {0, 0} on Axis::kNone.
+struct CoordinateRange {
+  int first = 0;
+  int last = 0;
+};
+CoordinateRange coordinate_range(const Plan& plan, const ClassCoordinates& coordinates, Axis axis);
 
 /// The class whose coordinate on the pipeline axis is `stage`, else as `class_index`; -1 when the
 /// plan has no such stage or its classes span stages.

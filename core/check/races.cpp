@@ -27,7 +27,7 @@ constexpr std::uint32_t kNobody = 0xffffffffU;
 struct Segment {
   std::int64_t begin = 0;
   std::uint32_t writer = kNobody;
-  std::array<std::uint32_t, HappensBefore::kStreams> readers;
+  std::array<std::uint32_t, HappensBefore::kStreams> readers{};
 
   explicit Segment(std::int64_t at) : begin(at) { readers.fill(kNobody); }
 };
@@ -123,13 +123,17 @@ class RaceCheck {
   }
 
   /// `which`: 0 takes coordinate 0 where ranks differ, 1 the last one, 2 the middle one.
-  void pass(ClassCoordinates coordinates, int which) {
-    for (std::size_t axis = 0; axis < coordinates.size(); ++axis) {
-      if (coordinates[axis] == kFreeCoordinate) {
-        const int size = context_.plan.mesh.size(static_cast<Axis>(axis));
-        coordinates[axis] = which == 0 ? 0 : which == 1 ? size - 1 : size / 2;
-      }
+  void pass(ClassCoordinates coordinates, std::size_t which) {
+    for (int number = 0; number < kAxisCount; ++number) {
+      const CoordinateRange range =
+          coordinate_range(context_.plan, coordinates, static_cast<Axis>(number));
+      const int middle = (range.first + range.last + 1) / 2;
+      coordinates[static_cast<std::size_t>(number)] =
+          std::array<int, 3>{range.first, range.last, middle}[which];
     }
+    // All data axes read as one follow from their parts, which now are one coordinate each.
+    coordinates[static_cast<std::size_t>(Axis::kAllData)] =
+        coordinate_range(context_.plan, coordinates, Axis::kAllData).first;
     coordinates_ = coordinates;
     memory_.assign(buffers_.size(), SegmentMap());
     for (std::uint32_t index = 0; index < program_.operations.size(); ++index) {

@@ -133,6 +133,7 @@ class Difference {
 
 void check_section(const CheckContext& context, int section) {
   std::vector<std::vector<SequenceHash>> hashes;
+  hashes.reserve(static_cast<std::size_t>(context.plan.class_count()));
   for (int index = 0; index < context.plan.class_count(); ++index) {
     hashes.push_back(hashes_of(context, section, index));
   }

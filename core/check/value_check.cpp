@@ -21,7 +21,8 @@ bool counts_as_idle(const Operation& op) {
       return true;
     case OperationKind::kCompute:
       return op.work == Work::kAdd || op.work == Work::kScale || op.work == Work::kCast ||
-             op.work == Work::kPack || op.work == Work::kUnpack || op.work == Work::kBias;
+             op.work == Work::kPack || op.work == Work::kUnpack || op.work == Work::kBias ||
+             op.work == Work::kSumSquares || op.has(kAccumulate);
     default:
       return false;
   }
@@ -73,6 +74,7 @@ class Run {
       sections(SectionKind::kSave);
     }
     report_.operations = machine_.operations_run();
+    report_.first_difference = verifier_.first_difference();
     if (report_.ok()) {
       list_idle(plan_, machine_, report_);
     }
@@ -112,6 +114,9 @@ std::string ValueReport::text() const {
   for (const ValueProblem& problem : problems) {
     text += problem.message + "\n";
   }
+  if (!first_difference.empty()) {
+    text += "results begin to differ at " + first_difference + "\n";
+  }
   return text;
 }
 
@@ -128,6 +133,12 @@ ValueReport value_check(const Plan& plan,
     return report;
   }
   Run(plan, reference, facts, options, report).all();
+  if (!report.ok() && options.explain && !reference.traces()) {
+    ValueReference traced(reference.plan(), reference.setting(), true);
+    ValueReport again;
+    Run(plan, traced, facts, options, again).all();
+    report.first_difference = again.first_difference;
+  }
   if (!reference.problem().empty() && report.ok()) {
     report.problems.push_back({0, 0, -1, -1, reference.problem()});
   }

@@ -52,6 +52,7 @@ struct ValueCheckOptions {
   int iterations = 0;     ///< 0: every step variant, and the last one twice
   int max_problems = 20;  ///< mutation tests need one
   bool evaluate = true;   ///< also the evaluate and save sections
+  bool explain = true;    ///< on a problem, run again to find where results begin to differ
 };
 
 /// One thing that is wrong, with its place.
@@ -73,6 +74,8 @@ struct IdleOperation {
 
 struct ValueReport {
   std::vector<ValueProblem> problems;
+  /// The first operation whose result the one-rank plan does not have; empty if none was found.
+  std::string first_difference;
   std::vector<IdleOperation> idle;  ///< collectives, receives, scale, add, pack and the like
   std::int64_t operations = 0;      ///< executed, all ranks and iterations
   std::int64_t gradients = 0;       ///< stretches of gradient compared

@@ -30,6 +30,7 @@ class Scout : public ValueHooks {
   Number merge_flags(Number a, Number) override { return a; }
   void guarded(const ValueSite&, Number) override {}
   void host_reads(const ValueSite&, Number) override {}
+  void released(const ValueSite&, const ValueSlab&) override {}
   void shard_written(const ValueSite&, const ValueSlab&) override {}
   void statistics(const ValueSite& site,
                   std::uint32_t buffer,

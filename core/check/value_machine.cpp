@@ -1,5 +1,7 @@
 #include "core/check/value_machine.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "core/check.h"
@@ -8,14 +10,16 @@
 namespace lockstep {
 namespace {
 
-/// Tokens (or rows) of a micro-batch on one data-parallel rank, from the first batch it loads.
+/// Tokens (or rows) of a micro-batch on one data-parallel rank, from the first batch that is
+/// loaded. A process that has all ranks loads for all of them.
 std::int64_t tokens_of(const Plan& plan) {
+  const std::int64_t share = plan.host_shared ? plan.mesh.count(kDataAxes) : 1;
   for (const Section& section : plan.sections) {
     for (const Program& program : section.programs) {
       for (const Operation& op : program.operations) {
-        if (op.work == Work::kLoadBatch) {
+        if (op.work == Work::kLoadBatch && op.shape < plan.shapes.size()) {
           const Shape& shape = plan.shapes[op.shape];
-          return shape.extent[0] * std::max<std::int64_t>(shape.extent[1], 1);
+          return shape.extent[0] * std::max<std::int64_t>(shape.extent[1], 1) / share;
         }
       }
     }
@@ -116,6 +120,11 @@ void ValueMachine::start(int section) {
     rank.waiting = 0;
     std::fill(rank.pending.begin(), rank.pending.end(), std::uint16_t{0});
     std::fill(rank.posted.begin(), rank.posted.end(), 0U);
+    rank.forward.clear();
+    rank.recomputes = std::any_of(
+        rank.program->operations.begin(), rank.program->operations.end(), [](const Operation& op) {
+          return op.phase == Phase::kRecompute;
+        });
   }
   for (Group& group : groups_) {
     group.first = 0;
@@ -146,11 +155,10 @@ bool ValueMachine::advance(int rank) {
 
 bool ValueMachine::ready(const Rank& rank, const Operation& op) const {
   const ValuePlaces& places = places_[static_cast<std::size_t>(rank.class_index)];
-  const auto busy = [&](std::uint32_t buffer) { return rank.pending[places.of(buffer).root] != 0; };
-  if (op.buffer != kNoBuffer && busy(op.buffer)) {
-    return false;
-  }
-  if (op.guard != kNoBuffer && busy(op.guard)) {
+  const auto busy = [&](std::uint32_t buffer) {
+    return buffer != kNoBuffer && rank.pending[places.of(buffer).root] != 0;
+  };
+  if (busy(op.buffer) || busy(op.guard)) {
     return false;
   }
   for (int i = 0; i < op.inputs + op.outputs; ++i) {
@@ -162,8 +170,7 @@ bool ValueMachine::ready(const Rank& rank, const Operation& op) const {
 }
 
 void ValueMachine::execute(const ValueSite& at) {
-  ValueUse& use = use_[static_cast<std::size_t>(section_)]
-                      [static_cast<std::size_t>(rank_of(at).class_index)][at.index];
+  ValueUse& use = use_of(at);
   if (use == ValueUse::kNotRun) {
     use = at.op->outputs > 0 ? ValueUse::kChangedNothing : ValueUse::kUseful;
   }
@@ -181,10 +188,27 @@ void ValueMachine::execute(const ValueSite& at) {
     case OperationKind::kRecv:
       return receive(at);
     case OperationKind::kAlloc:
-    case OperationKind::kFree:
       rank_of(at).memory.forget(at.op->buffer);
       return;
+    case OperationKind::kFree:
+      return give_back(at);
   }
+}
+
+void ValueMachine::give_back(const ValueSite& at) {
+  ValueMemory& memory = rank_of(at).memory;
+  const std::vector<Buffer>& buffers =
+      plan_.buffers[static_cast<std::size_t>(rank_of(at).class_index)];
+  const bool own =
+      places_[static_cast<std::size_t>(rank_of(at).class_index)].of(at.op->buffer).root ==
+      at.op->buffer;
+  if (own && buffers[at.op->buffer].category == Category::kGradient) {
+    hooks_.released(at, memory.raw(at.op->buffer));
+  }
+  if (own && memory.raw(at.op->buffer).empty() && buffers[at.op->buffer].elements > 0) {
+    hooks_.problem(at, "nothing was ever written to the buffer");
+  }
+  memory.forget(at.op->buffer);
 }
 
 bool ValueMachine::finish() {

@@ -29,6 +29,8 @@ struct ValueSite {
   const Operation* op = nullptr;
 };
 
+/// The loss scale that goes with a state of the scaler; any function of it that is never 0.
+field::Number loss_scale_number(field::Number state);
 /// First values of a buffer without a parameter.
 field::Number first_statistics_number(std::uint32_t buffer);
 /// Tokens with a label in a micro-batch, as kCountTokens counts them.
@@ -68,12 +70,17 @@ class ValueHooks {
   /// An operation is skipped if the flag is set, which it is not.
   virtual void guarded(const ValueSite& site, field::Number flag) = 0;
   virtual void host_reads(const ValueSite& site, field::Number number) = 0;
+  /// A buffer of gradients is given back.
+  virtual void released(const ValueSite& site, const ValueSlab& gradient) = 0;
   virtual void shard_written(const ValueSite& site, const ValueSlab& shard) = 0;
   /// Running statistics of batch norm, in `buffer`, before and after an update.
   virtual void statistics(const ValueSite& site,
                           std::uint32_t buffer,
                           field::Number before,
                           field::Number after) = 0;
+  /// Whether `traced` is wanted: what a work gave, under a number for its samples.
+  virtual bool traces() const { return false; }
+  virtual void traced(const ValueSite&, field::Number /*samples*/, field::Number /*result*/) {}
 };
 
 struct ValueMachineOptions {
@@ -117,6 +124,9 @@ class ValueMachine {
     int waiting = 0;                     ///< posted operations that have not completed
     std::vector<std::uint16_t> pending;  ///< of those, how many write each root buffer
     std::vector<std::uint32_t> posted;   ///< by communicator: collectives so far
+    bool recomputes = false;             ///< the section has recomputation
+    /// With recomputation: outputs of forward works by module, micro-batch, work and place.
+    std::unordered_map<std::uint64_t, field::Number> forward;
   };
   /// One group of ranks on one communicator.
   struct Group {
@@ -141,6 +151,11 @@ class ValueMachine {
   bool advance(int rank);
   bool ready(const Rank& rank, const Operation& op) const;
   void execute(const ValueSite& at);
+  void give_back(const ValueSite& at);
+  ValueUse& use_of(const ValueSite& at) {
+    return use_[static_cast<std::size_t>(section_)]
+               [static_cast<std::size_t>(rank_of(at).class_index)][at.index];
+  }
   bool finish();
   void report_stuck();
 
@@ -158,7 +173,7 @@ class ValueMachine {
   void report_unread();
   void report_beliefs();
 
-  // Works: value_works.cpp, value_pack.cpp.
+  // Works: value_works.cpp, value_pack.cpp, value_steps.cpp.
   void work(const ValueSite& at);
   void rule(const ValueSite& at);
   void bookkeeping(const ValueSite& at);
@@ -193,6 +208,9 @@ class ValueMachine {
   field::Number constant_factor(const Operation& op) const;
   /// Its scalar, or the number that another operation made; for a loss, sets `loss_factor` too.
   void read_loss_factors(const ValueSite& at, ValueCall& call, field::Number& scale);
+  /// Recomputation gives what forward gave, also where nobody reads it.
+  void compare_with_forward(const ValueSite& at, std::size_t output, field::Number number);
+  void trace(const ValueSite& at, std::size_t output);
   std::int32_t layout_coordinate(const ValueSite& at, const View& view, const Layout& layout);
   int microbatch(const ValueSite& at) const {
     return microbatch_ >= 0 ? microbatch_ : at.op->microbatch;
@@ -221,6 +239,7 @@ class ValueMachine {
   int section_ = 0;
   int iteration_ = 0;
   int microbatch_ = -1;
+  field::Number loss_factor_ = 1;  ///< of the last loss: its scalar times the loss scale
 
   // Scratch, so that nothing is allocated per operation.
   std::vector<ValueTensor> tensors_in_;

@@ -108,7 +108,7 @@ ValuePlaces::ValuePlaces(const std::vector<Buffer>& buffers) {
 
 ValueMemory::ValueMemory(const ValuePlaces& places, const Mesh& mesh, int rank)
     : places_(&places), contents_(places.places.size()) {
-  for (int axis = 0; axis < kAxisCount; ++axis) {
+  for (int axis = 0; axis < kViewAxisCount; ++axis) {
     coordinates_[static_cast<std::size_t>(axis)] = mesh.coordinate(rank, static_cast<Axis>(axis));
   }
 }

@@ -100,7 +100,7 @@ class ValueMemory {
 
  private:
   const ValuePlaces* places_;
-  std::array<std::int64_t, kAxisCount + 1> coordinates_{};
+  std::array<std::int64_t, kViewAxisCount + 1> coordinates_{};
   std::vector<ValueSlab> contents_;  ///< by root buffer
   ValueSlab scratch_;
 };

@@ -99,6 +99,7 @@ void ValueMachine::add(const ValueSite& at) {
   rank_of(at).memory.read(from[1], slabs_[1]);
   const ValueSlab* both[] = {&slabs_[0], &slabs_[1]};
   sum_slabs(both, part_);
+  compare_with_forward(at, 0, digest(part_));
   write(at, outputs(at).front(), part_);
 }
 

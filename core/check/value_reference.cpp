@@ -30,6 +30,10 @@ Number first_version(std::int32_t canonical) {
   return field::Hash(0x66697273ULL).add(static_cast<Number>(canonical)).number();
 }
 
+Number traced_number(Number samples, Number result) {
+  return field::Hash(samples).add(result).number();
+}
+
 Number clip_number(Number sum_of_squares) {
   return field::Hash(0x636c6970ULL).add(sum_of_squares).number();
 }
@@ -49,9 +53,9 @@ Number square_number(const ModelGraph& graph,
 /// Hooks of the reference run: parameters stay as they are, gradients are noted.
 class ValueReference::Recorder : public ValueHooks {
  public:
-  explicit Recorder(const Plan& plan) : plan_(plan) {}
+  Recorder(const Plan& plan, bool with_trace) : plan_(plan), with_trace_(with_trace) {}
 
-  void begin(const ValueIteration& iteration, int copies) {
+  void begin(ValueIteration& iteration, int copies) {
     iteration_ = &iteration;
     gradients.assign(static_cast<std::size_t>(copies),
                      std::vector<Number>(iteration.before.size(), 0));
@@ -93,8 +97,13 @@ class ValueReference::Recorder : public ValueHooks {
       losses[rank] = number;
     }
   }
+  void released(const ValueSite&, const ValueSlab&) override {}
   void shard_written(const ValueSite&, const ValueSlab&) override {}
   void statistics(const ValueSite&, std::uint32_t, Number, Number) override {}
+  bool traces() const override { return with_trace_; }
+  void traced(const ValueSite&, Number samples, Number result) override {
+    iteration_->results.insert(traced_number(samples, result));
+  }
 
   std::string wrong;
   int states = 0;
@@ -104,13 +113,14 @@ class ValueReference::Recorder : public ValueHooks {
 
  private:
   const Plan& plan_;
-  const ValueIteration* iteration_ = nullptr;
+  bool with_trace_ = false;
+  ValueIteration* iteration_ = nullptr;
 };
 
 // ---- reference ---------------------------------------------------------------------------------
 
-ValueReference::ValueReference(const Plan& plan, const ValueSetting& setting)
-    : plan_(plan), setting_(setting), recorder_(std::make_unique<Recorder>(plan)) {
+ValueReference::ValueReference(const Plan& plan, const ValueSetting& setting, bool traces)
+    : plan_(plan), setting_(setting), recorder_(std::make_unique<Recorder>(plan, traces)) {
   LOCKSTEP_CHECK(plan.mesh.world_size() == 1 && plan.microbatches == 1,
                  "the reference plan has one rank and one micro-batch");
   machine_ = std::make_unique<ValueMachine>(plan, *recorder_, ValueMachineOptions{setting.data});
@@ -118,6 +128,10 @@ ValueReference::ValueReference(const Plan& plan, const ValueSetting& setting)
 }
 
 ValueReference::~ValueReference() = default;
+
+bool ValueReference::traces() const {
+  return recorder_->traces();
+}
 
 void ValueReference::start() {
   auto first = std::make_unique<ValueIteration>();
@@ -260,7 +274,8 @@ Number ValueReference::evaluation_loss(int k, int microbatches) {
   if (known != evaluation_.end()) {
     return known->second;
   }
-  const ValueIteration& now = iteration(k);
+  iteration(k);
+  ValueIteration& now = *iterations_[static_cast<std::size_t>(k)];
   const int newest = static_cast<int>(iterations_.size()) - 1;
   move_parameters(newest, k);
   Number sum = 0;

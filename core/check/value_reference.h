@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "core/check/value_coverage.h"
@@ -40,6 +41,9 @@ field::Number square_number(const ModelGraph& graph,
                             const ValueSymbol& gradient,
                             std::int64_t elements);
 
+/// A result of a work together with the samples it belongs to.
+field::Number traced_number(field::Number samples, field::Number result);
+
 /// One optimizer step. Vectors by canonical parameter id.
 struct ValueIteration {
   std::vector<field::Number> before;  ///< parameter
@@ -54,16 +58,19 @@ struct ValueIteration {
   field::Number tokens = 0;
   std::unordered_map<field::Number, std::int32_t> parameter_of;  ///< by number before
   std::unordered_map<field::Number, std::int32_t> gradient_of;   ///< by expected gradient
+  std::unordered_set<field::Number> results;  ///< of all works, if the reference traces
 };
 
 class ValueReference {
  public:
   /// `plan` must have one rank, one micro-batch, no clipping; it must outlive the reference.
-  ValueReference(const Plan& plan, const ValueSetting& setting);
+  /// With `traces` it also keeps what every work gave, to find the first one that differs.
+  ValueReference(const Plan& plan, const ValueSetting& setting, bool traces = false);
   ~ValueReference();
 
   const ValueSetting& setting() const { return setting_; }
   const Plan& plan() const { return plan_; }
+  bool traces() const;
   const ValueIteration& iteration(int k);
   /// Forward loss of the evaluate section after k iterations, the mean over `microbatches`.
   field::Number evaluation_loss(int k, int microbatches);

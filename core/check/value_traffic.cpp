@@ -14,6 +14,9 @@ void ValueMachine::expect(const ValueSite& at, int more) {
   Rank& rank = rank_of(at);
   rank.waiting += more;
   for (const View& view : outputs(at)) {
+    if (view.buffer == kNoBuffer) {
+      continue;  // a member that receives nothing
+    }
     std::uint16_t& count = rank.pending[rank.memory.root_of(view)];
     count = static_cast<std::uint16_t>(count + more);
   }
@@ -21,7 +24,9 @@ void ValueMachine::expect(const ValueSite& at, int more) {
 
 void ValueMachine::deliver(const ValueSite& at, const ValueSlab& slab) {
   for (const View& view : outputs(at)) {
-    write(at, view, slab);
+    if (view.buffer != kNoBuffer) {
+      write(at, view, slab);
+    }
   }
 }
 
@@ -127,6 +132,13 @@ void ValueMachine::complete(Group& group) {
     if (result.receives[i] != 0) {
       deliver(round.sites[i], result.outputs[i]);
     }
+  }
+  // What one member needs of the others is useful on all of them.
+  const bool useful = std::any_of(round.sites.begin(), round.sites.end(), [&](const ValueSite& at) {
+    return use_of(at) == ValueUse::kUseful;
+  });
+  for (const ValueSite& at : round.sites) {
+    use_of(at) = useful ? ValueUse::kUseful : use_of(at);
   }
 }
 

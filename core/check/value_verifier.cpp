@@ -24,6 +24,7 @@ void ValueVerifier::begin_section(int section, int iteration) {
   flags_.clear();
   flags_.emplace(0, ValueCoverage{});
   written_ = {};
+  loss_was_read_ = false;
   evaluated_ = 0;
   for (const Program& program : plan_.sections[static_cast<std::size_t>(section)].programs) {
     for (const Operation& op : program.operations) {
@@ -35,6 +36,10 @@ void ValueVerifier::begin_section(int section, int iteration) {
 }
 
 void ValueVerifier::end_section() {
+  const bool has_loss = section_ == SectionKind::kStep || section_ == SectionKind::kEvaluate;
+  if (has_loss && !loss_was_read_) {
+    general_problem(-1, "no host has read the loss");
+  }
   if (section_ == SectionKind::kSave) {
     const std::string missing = written_.missing(graph());
     if (!missing.empty()) {
@@ -111,6 +116,26 @@ std::int32_t ValueVerifier::parameter_hint(const ValueSite& site) const {
       plan_.sections[static_cast<std::size_t>(site.section)].programs[class_index];
   const std::span<const View> views = program.inputs_of(*site.op);
   return views.empty() ? -1 : plan_.buffers[class_index][views.front().buffer].parameter;
+}
+
+/// Remembers the first work whose result no work of the one-rank plan has; it may be a part.
+void ValueVerifier::traced(const ValueSite& site, Number samples, Number result) {
+  if (!first_difference_.empty() || result == 0) {
+    return;
+  }
+  const int t = plan_.mesh.size(Axis::kTensor);
+  const int c = plan_.mesh.coordinate(site.rank, Axis::kTensor);
+  const Number whole = field::multiply(result, field::inverse(field::part(c, c + 1, t)));
+  const ValueIteration& now =
+      section_ == SectionKind::kEvaluate ? reference_.iteration(iteration_ + 1) : expected();
+  if (now.results.count(traced_number(samples, result)) == 0 &&
+      now.results.count(traced_number(samples, whole)) == 0) {
+    first_difference_ =
+        fmt::format("rank {}, iteration {}: {}",
+                    site.rank,
+                    iteration_,
+                    describe(plan_, plan_.class_of_rank(site.rank), site.section, site.index));
+  }
 }
 
 // ---- first values ------------------------------------------------------------------------------
@@ -296,6 +321,7 @@ void ValueVerifier::guarded(const ValueSite& site, Number flag) {
 void ValueVerifier::host_reads(const ValueSite& site, Number number) {
   if (section_ == SectionKind::kEvaluate) {
     const Number loss = reference_.evaluation_loss(iteration_ + 1, std::max(evaluated_, 1));
+    loss_was_read_ = loss_was_read_ || number == loss;
     if (number != loss) {
       problem(site, "the host reads a number that is not the mean loss of the evaluation");
     }
@@ -307,6 +333,7 @@ void ValueVerifier::host_reads(const ValueSite& site, Number number) {
   const ValueIteration& now = expected();
   const bool known = number == now.loss || number == now.tokens || number == now.squares ||
                      number == now.coefficient || flags_.count(number) != 0;
+  loss_was_read_ = loss_was_read_ || number == now.loss;
   if (known && number != 0) {
     return;
   }
@@ -321,6 +348,23 @@ void ValueVerifier::host_reads(const ValueSite& site, Number number) {
     }
   }
   problem(site, std::move(text));
+}
+
+/// After the optimizer every gradient that is still there, owned or not, is the final one: what the
+/// user of a replica finds in it.
+void ValueVerifier::released(const ValueSite& site, const ValueSlab& gradient) {
+  if (section_ != SectionKind::kStep || site.op->phase != Phase::kOptimizer) {
+    return;
+  }
+  const ValueIteration& now = expected();
+  const Number unclip = field::inverse(now.coefficient);
+  for (const ValuePiece& piece : gradient) {
+    const Number number = field::multiply(piece.symbol.number, unclip);
+    if (number != 0 && now.gradient_of.count(number) == 0) {
+      problem(site, "a gradient that nobody steps with is not the final one of any parameter");
+      return;
+    }
+  }
 }
 
 void ValueVerifier::shard_written(const ValueSite& site, const ValueSlab& shard) {
@@ -340,12 +384,14 @@ void ValueVerifier::statistics(const ValueSite& site,
                                std::uint32_t buffer,
                                Number before,
                                Number after) {
-  if (section_ != SectionKind::kStep) {
+  if (section_ != SectionKind::kStep && section_ != SectionKind::kEvaluate) {
     return;
   }
   std::vector<Number>& own = statistics_[{site.rank, buffer}];
   const std::size_t n = own.size();
-  const auto m = static_cast<std::size_t>(std::max<int>(site.op->microbatch, 0));
+  // In evaluation nothing changes after the first exchange.
+  const bool evaluates = section_ == SectionKind::kEvaluate;
+  const auto m = static_cast<std::size_t>(evaluates ? 0 : std::max<int>(site.op->microbatch, 0));
   Number should = first_statistics_number(buffer);
   if (n > 0) {
     should = own[n - 1];
@@ -356,111 +402,17 @@ void ValueVerifier::statistics(const ValueSite& site,
       should = n - 1 < of_root.size() ? of_root[n - 1] : 0;
     }
   }
+  if (evaluates) {
+    if (before != should) {
+      problem(site,
+              "batch norm evaluates with statistics that are not the ones of the last update");
+    }
+    return;
+  }
   if (before != should) {
     problem(site, "batch norm updates statistics that are not the ones of the last update");
   }
   statistics_[{site.rank, buffer}].push_back(after);
-}
-
-// ---- parameters at rest ------------------------------------------------------------------------
-
-void ValueVerifier::note_parameters(const ValueMachine& machine) {
-  const ValueIteration& first = reference_.iteration(0);
-  ValueCoverage owned;
-  for (int rank = 0; rank < machine.rank_count(); ++rank) {
-    const std::vector<Buffer>& buffers =
-        plan_.buffers[static_cast<std::size_t>(machine.class_of(rank))];
-    for (std::uint32_t root = 0; root < buffers.size(); ++root) {
-      const Buffer& buffer = buffers[root];
-      const bool keeps =
-          buffer.lifetime == Lifetime::kPersistent &&
-          (buffer.category == Category::kParameter || buffer.category == Category::kOptimizer);
-      const bool has_parameters = buffer.parameter >= 0 || buffer.layout != kNoLayout;
-      if (!keeps || !has_parameters) {
-        continue;
-      }
-      bool any = false;
-      for (const ValuePiece& piece : machine.memory(rank).raw(root)) {
-        const auto found = first.parameter_of.find(piece.symbol.number);
-        if (found != first.parameter_of.end()) {
-          owned.add(found->second, piece.symbol, piece.elements);
-          any = true;
-        } else if (buffer.category == Category::kParameter && piece.symbol.number != 0) {
-          general_problem(
-              rank,
-              fmt::format("parameter buffer {} holds {}, not first values{}",
-                          root,
-                          version_text(piece.symbol.number),
-                          buffer.parameter >= 0 ? " of " + graph().parameter_name(buffer.parameter)
-                                                : std::string()));
-        }
-      }
-      if (any) {
-        homes_.push_back({rank, root, machine.memory(rank).raw(root)});
-      }
-    }
-  }
-  const std::string missing = owned.missing(graph());
-  if (!missing.empty()) {
-    general_problem(-1, "no rank owns some elements: " + missing);
-  }
-}
-
-void ValueVerifier::check_parameters(const ValueMachine& machine) {
-  for (const Home& home : homes_) {
-    if (enough()) {
-      return;
-    }
-    check_home(machine, home);
-  }
-}
-
-void ValueVerifier::check_home(const ValueMachine& machine, const Home& home) {
-  const ValueIteration& first = reference_.iteration(0);
-  const ValueIteration& now = expected();
-  ValueSlab found = machine.memory(home.rank).raw(home.root);
-  ValueSlab wanted = home.contents;
-  for (ValuePiece& piece : wanted) {
-    const auto parameter = first.parameter_of.find(piece.symbol.number);
-    if (parameter != first.parameter_of.end()) {
-      piece.symbol.number = now.after[static_cast<std::size_t>(parameter->second)];
-    }
-  }
-  if (found == wanted) {
-    return;
-  }
-  // Padding may hold anything; only what was a parameter must be one.
-  for (const ValuePiece& piece : wanted) {
-    if (piece.symbol.number == 0) {
-      continue;
-    }
-    const bool there = std::any_of(found.begin(), found.end(), [&](const ValuePiece& other) {
-      const std::int64_t skipped = (piece.offset - other.offset) / std::max(other.element_size, 1);
-      return other.offset <= piece.offset && other.element_size == piece.element_size &&
-             other.elements - skipped >= piece.elements &&
-             other.symbol.after(skipped) == piece.symbol;
-    });
-    if (there) {
-      continue;
-    }
-    std::string holds = "nothing";
-    for (const ValuePiece& other : found) {
-      if (other.offset + other.elements * other.element_size > piece.offset) {
-        holds = version_text(other.symbol.number);
-        break;
-      }
-    }
-    general_problem(
-        home.rank,
-        fmt::format("buffer {} should hold {}{}, holds {}",
-                    home.root,
-                    version_text(piece.symbol.number),
-                    piece.symbol.of > 1
-                        ? fmt::format(" (tp slice {} of {})", piece.symbol.index, piece.symbol.of)
-                        : std::string(),
-                    holds));
-    return;
-  }
 }
 
 }  // namespace lockstep

@@ -45,11 +45,16 @@ class ValueVerifier : public ValueHooks {
   field::Number merge_flags(field::Number a, field::Number b) override;
   void guarded(const ValueSite& site, field::Number flag) override;
   void host_reads(const ValueSite& site, field::Number number) override;
+  void released(const ValueSite& site, const ValueSlab& gradient) override;
   void shard_written(const ValueSite& site, const ValueSlab& shard) override;
   void statistics(const ValueSite& site,
                   std::uint32_t buffer,
                   field::Number before,
                   field::Number after) override;
+  bool traces() const override { return reference_.traces(); }
+  void traced(const ValueSite& site, field::Number samples, field::Number result) override;
+  /// Where results begin to differ from those of the one-rank plan; empty if unknown.
+  const std::string& first_difference() const { return first_difference_; }
 
  private:
   /// A persistent buffer that holds parameters.
@@ -82,6 +87,8 @@ class ValueVerifier : public ValueHooks {
   std::vector<Home> homes_;
   std::unordered_map<field::Number, ValueCoverage> flags_;
   ValueCoverage written_;
+  bool loss_was_read_ = false;
+  std::string first_difference_;
   /// By (rank, buffer): statistics after each update so far.
   std::map<std::pair<int, std::uint32_t>, std::vector<field::Number>> statistics_;
 };

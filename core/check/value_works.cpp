@@ -22,9 +22,30 @@ std::size_t end_accumulated(Work work, std::size_t outputs) {
   return work == Work::kLossFinish ? 1 : outputs;
 }
 
-/// The loss scale that goes with a state of the scaler; any function of it that is never 0.
-Number loss_scale(Number state) {
-  return field::Hash(0x7363616cULL).add(state).number();
+bool is_gradient(Work work) {
+  switch (work) {
+    case Work::kEmbeddingGrad:
+    case Work::kPositionGrad:
+    case Work::kMatmulGradInput:
+    case Work::kMatmulGradWeight:
+    case Work::kBiasGrad:
+    case Work::kNormGrad:
+    case Work::kRopeGrad:
+    case Work::kAttentionGrad:
+    case Work::kFlashAttentionGrad:
+    case Work::kGeluGrad:
+    case Work::kReluGrad:
+    case Work::kSwiGluGrad:
+    case Work::kDropoutGrad:
+    case Work::kBnGradSums:
+    case Work::kBnGradApply:
+    case Work::kRouteGrad:
+    case Work::kDispatchGrad:
+    case Work::kCombineGrad:
+      return true;
+    default:
+      return false;
+  }
 }
 
 Number batch_number(int iteration, int data, int microbatch, bool labels) {
@@ -37,6 +58,10 @@ Number batch_number(int iteration, int data, int microbatch, bool labels) {
 }
 
 }  // namespace
+
+Number loss_scale_number(Number state) {
+  return field::Hash(0x7363616cULL).add(state).number();
+}
 
 Number first_statistics_number(std::uint32_t buffer) {
   return field::Hash(0x72756e6eULL).add(buffer).number();
@@ -81,15 +106,13 @@ field::Number ValueMachine::number(const ValueSite& at, const View& view) {
 
 void ValueMachine::write(const ValueSite& at, const View& view, const ValueSymbol& symbol) {
   if (rank_of(at).memory.write(view, symbol)) {
-    use_[static_cast<std::size_t>(section_)][static_cast<std::size_t>(rank_of(at).class_index)]
-        [at.index] = ValueUse::kUseful;
+    use_of(at) = ValueUse::kUseful;
   }
 }
 
 void ValueMachine::write(const ValueSite& at, const View& view, const ValueSlab& slab) {
   if (rank_of(at).memory.write(view, slab)) {
-    use_[static_cast<std::size_t>(section_)][static_cast<std::size_t>(rank_of(at).class_index)]
-        [at.index] = ValueUse::kUseful;
+    use_of(at) = ValueUse::kUseful;
   }
 }
 
@@ -110,6 +133,43 @@ field::Number ValueMachine::constant_factor(const Operation& op) const {
   return scalar.source == Scalar::Source::kConstant
              ? field::fraction(scalar.numerator, scalar.denominator)
              : 1;
+}
+
+void ValueMachine::compare_with_forward(const ValueSite& at, std::size_t output, Number result) {
+  Rank& rank = rank_of(at);
+  const Operation& op = *at.op;
+  if (!rank.recomputes || (op.phase != Phase::kForward && op.phase != Phase::kRecompute)) {
+    return;
+  }
+  const std::uint64_t place = (static_cast<std::uint64_t>(op.module) << 32U) |
+                              (static_cast<std::uint64_t>(op.microbatch + 1) << 16U) |
+                              (static_cast<std::uint64_t>(op.work) << 8U) | output;
+  if (op.phase == Phase::kForward) {
+    rank.forward[place] = result;
+    return;
+  }
+  const auto found = rank.forward.find(place);
+  if (found == rank.forward.end() || found->second != result) {
+    hooks_.problem(at, "recomputation gives another result than forward");
+  }
+}
+
+/// Tells the hooks what a work gave, gradients in units of the loss.
+void ValueMachine::trace(const ValueSite& at, std::size_t output) {
+  const bool is_statistic = at.op->work == Work::kBnApply && output > 0;
+  if (!hooks_.traces() || is_statistic) {
+    return;
+  }
+  Number result = tensors_out_[output].symbol.number;
+  const bool scaled = is_gradient(at.op->work) || at.op->work == Work::kLossFinish;
+  if (scaled) {
+    result = field::multiply(result, field::inverse(loss_factor_));
+  }
+  const Number place = field::Hash(static_cast<Number>(rank_of(at).data) + 1)
+                           .add(static_cast<Number>(microbatch(at)))
+                           .add(iteration_ < 0 ? 0U : 1U)
+                           .number();
+  hooks_.traced(at, place, result);
 }
 
 // ---- works with a rule -------------------------------------------------------------------------
@@ -200,7 +260,7 @@ void ValueMachine::read_loss_factors(const ValueSite& at, ValueCall& call, Numbe
     call.factor = field::inverse(number(at, views[--last]));
   }
   if (last > 5) {
-    scale = loss_scale(number(at, views[5]));
+    scale = loss_scale_number(number(at, views[5]));
   }
 }
 
@@ -239,17 +299,23 @@ void ValueMachine::rule(const ValueSite& at) {
   if (!wrong.empty()) {
     hooks_.problem(at, std::move(wrong));
   }
-  if (kind == Work::kBnApply && to.size() > 1 && op.phase == Phase::kForward) {
+  const bool updates = op.phase == Phase::kForward || op.phase == Phase::kEvaluate;
+  if (kind == Work::kBnApply && to.size() > 1 && updates) {
     hooks_.statistics(at,
                       rank.memory.root_of(to[1]),
                       tensors_in_.back().symbol.number,
                       tensors_out_[1].symbol.number);
   }
-  if (kind == Work::kLossFinish && to.size() > 1) {
-    Number& dlogits = tensors_out_[1].symbol.number;
-    dlogits = field::multiply(dlogits, scale);
+  if (kind == Work::kLossFinish) {
+    loss_factor_ = field::multiply(call.factor, scale);
+    if (to.size() > 1) {
+      Number& dlogits = tensors_out_[1].symbol.number;
+      dlogits = field::multiply(dlogits, scale);
+    }
   }
   for (std::size_t k = 0; k < to.size(); ++k) {
+    compare_with_forward(at, k, tensors_out_[k].symbol.number);
+    trace(at, k);
     const bool adds =
         op.has(kAccumulate) && k >= first_accumulated(kind) && k < end_accumulated(kind, to.size());
     if (adds) {
@@ -268,16 +334,27 @@ void ValueMachine::rule(const ValueSite& at) {
 
 // ---- sources -----------------------------------------------------------------------------------
 
-/// Tokens or x on the first stage, labels on the last one, both where they are the same rank.
+/// Tokens or x on the first stage, labels on the last one, both where they are the same rank. A
+/// process that has all ranks loads the samples of all of them.
 void ValueMachine::load_batch(const ValueSite& at) {
   const std::span<const View> to = outputs(at);
   const bool knows_module = at.op->module != kNoModule;
   const bool labels_only = knows_module
                                ? plan_.graph->module(at.op->module).kind == ModuleKind::kLoss
                                : rank_of(at).pipeline > 0;
+  const int shares = plan_.host_shared ? plan_.mesh.count(kDataAxes) : 1;
   for (std::size_t k = 0; k < to.size(); ++k) {
     const bool labels = k > 0 || (to.size() == 1 && labels_only);
-    write(at, to[k], {batch_number(iteration_, rank_of(at).data, microbatch(at), labels), 0, 0, 1});
+    slab_.clear();
+    const std::int64_t elements = to[k].elements / shares;
+    for (int i = 0; i < shares; ++i) {
+      const int data = rank_of(at).data + i;
+      append(slab_,
+             {i * elements,
+              elements,
+              {batch_number(iteration_, data, microbatch(at), labels), 0, 0, 1}});
+    }
+    write(at, to[k], slab_);
   }
 }
 
@@ -293,133 +370,6 @@ void ValueMachine::count_tokens(const ValueSite& at) {
     accumulate(at, outputs(at).front(), {sum, 0, 0, 1});
   } else {
     write(at, outputs(at).front(), {sum, 0, 0, 1});
-  }
-}
-
-// ---- gradients, norms, steps -------------------------------------------------------------------
-
-/// (gradients..., scaler) -> flag, gradients.
-void ValueMachine::unscale_and_check(const ValueSite& at) {
-  const std::span<const View> from = inputs(at);
-  const std::span<const View> to = outputs(at);
-  const Number unscale = field::inverse(loss_scale(number(at, from.back())));
-  Number flag = number(at, to.front());
-  for (std::size_t i = 0; i + 1 < from.size(); ++i) {
-    ValueSlab gradient;
-    rank_of(at).memory.read(from[i], gradient);
-    scale_slab(gradient, unscale);
-    flag = hooks_.look(at, gradient, flag);
-    if (i + 1 < to.size()) {
-      write(at, to[i + 1], gradient);
-    }
-  }
-  write(at, to.front(), {flag, 0, 0, 1});
-}
-
-/// (gradients...) -> sum. The gradients one after the other are this coordinate's buffer of the
-/// layout, whose entries say on which ranks they count.
-void ValueMachine::sum_squares(const ValueSite& at) {
-  const std::span<const View> from = inputs(at);
-  slab_.clear();
-  std::int64_t end = 0;
-  for (const View& view : from) {
-    rank_of(at).memory.read(view, part_);
-    append_at(slab_, part_, end);
-    end += view.elements;
-  }
-  Number sum = 0;
-  const auto count = [&](std::int64_t offset, std::int64_t elements) {
-    cut(slab_, offset, elements, part_);
-    std::int64_t covered = 0;
-    for (const ValuePiece& piece : part_) {
-      covered += piece.elements;
-      sum = field::add(sum, piece.symbol.number == 0 ? 0 : hooks_.square(at, piece));
-    }
-    if (covered < elements) {
-      hooks_.problem(at, fmt::format("{} elements are uninitialised", elements - covered));
-    }
-  };
-  if (at.op->layout == kNoLayout) {
-    count(0, end);
-  } else {
-    const Layout& layout = plan_.layouts[at.op->layout];
-    const std::int32_t coordinate = layout_coordinate(at, from.front(), layout);
-    for (const LayoutEntry& entry : layout.entries) {
-      bool counts = entry.norm_axes != kNotInNorm;
-      for (int axis = 0; axis < kAxisCount && counts; ++axis) {
-        const auto which = static_cast<Axis>(axis);
-        counts =
-            (entry.norm_axes & mask_of(which)) == 0 || rank_of(at).memory.coordinate(which) == 0;
-      }
-      if (counts) {
-        for_each_piece(entry, coordinate, [&](const LayoutPiece& piece) {
-          count(piece.offset, piece.elements);
-        });
-      }
-    }
-  }
-  accumulate(at, outputs(at).front(), {sum, 0, 0, 1});
-}
-
-void ValueMachine::clip_coefficient(const ValueSite& at) {
-  const Number sum = number(at, inputs(at).front());
-  write(at, outputs(at).front(), {hooks_.clip(at, sum), 0, 0, 1});
-}
-
-/// (parameter, gradient, states...) -> parameter, states..., compute copy of the parameter?
-void ValueMachine::optimizer(const ValueSite& at) {
-  const std::span<const View> from = inputs(at);
-  const std::span<const View> to = outputs(at);
-  // Scales of 8-bit states have fewer elements than the parameter; they say nothing of their own.
-  std::size_t states = 0;
-  while (states < 2 && 2 + states < from.size() && from[2 + states].elements == from[0].elements) {
-    ++states;
-  }
-  slabs_.resize(std::max<std::size_t>(slabs_.size(), 8));
-  std::array<const ValueSlab*, 4> pointers{};
-  for (std::size_t i = 0; i < 2 + states; ++i) {
-    rank_of(at).memory.read(from[i], slabs_[i]);
-    pointers[i] = &slabs_[i];
-  }
-  std::array<ValueSlab, 3> after;  // parameter, states
-  zip(std::span<const ValueSlab* const>(pointers.data(), 2 + states),
-      [&](std::int64_t offset, std::int64_t elements, auto symbols) {
-        if (symbols[0] == nullptr) {
-          return;  // padding
-        }
-        if (symbols[1] == nullptr) {
-          hooks_.problem(at,
-                         fmt::format("{} elements of the gradient are uninitialised", elements));
-          return;
-        }
-        ValueStep step{elements, *symbols[0], *symbols[1], static_cast<int>(states), {}};
-        for (std::size_t s = 0; s < states; ++s) {
-          const ValueSymbol* state = symbols[2 + s];
-          const bool fits =
-              state != nullptr && (state->number == 0 || (state->begin == step.parameter.begin &&
-                                                          state->same_slice(step.parameter)));
-          if (!fits) {
-            hooks_.problem(at,
-                           state == nullptr ? "optimizer state is uninitialised"
-                                            : "optimizer state belongs to other elements");
-            return;
-          }
-          step.state[s] = state->number;
-        }
-        const ValueSymbol like = step.parameter;
-        hooks_.step(at, step);
-        append(after[0], {offset, elements, step.parameter});
-        for (std::size_t s = 0; s < states; ++s) {
-          append(after[1 + s],
-                 {offset, elements, {step.state[s], like.begin, like.index, like.of}});
-        }
-      });
-  write(at, to[0], after[0]);
-  for (std::size_t s = 0; s < states && 1 + s < to.size(); ++s) {
-    write(at, to[1 + s], after[1 + s]);
-  }
-  if (to.size() >= from.size()) {
-    write(at, to.back(), after[0]);  // parameter and states are in place, so one more is the copy
   }
 }
 

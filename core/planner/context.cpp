@@ -12,8 +12,11 @@ DType default_gradient_dtype(const Scenario& scenario, DType parameter) {
 Mesh make_mesh(const StrategySpec& strategy) {
   Mesh mesh;
   mesh.set(Axis::kPipeline, static_cast<int>(strategy.pipeline.degree));
-  const bool hybrid = strategy.data.kind == DataKind::kHsdp;
-  const std::int64_t replicas = hybrid ? strategy.data.replicate : 1;
+  const DataStrategy& data = strategy.data;
+  const bool groups = data.kind == DataKind::kFsdp && data.reshard == Reshard::kGroup;
+  const std::int64_t replicas = data.kind == DataKind::kHsdp ? data.replicate
+                                : groups                     ? data.degree / data.reshard_group
+                                                             : 1;
   mesh.set(Axis::kDataReplica, static_cast<int>(replicas));
   mesh.set(Axis::kData, static_cast<int>(strategy.data.degree / replicas));
   mesh.set(Axis::kContext, static_cast<int>(strategy.context));

@@ -141,26 +141,6 @@ const std::vector<Case>& cases() {
          s.strategy.data.no_sync = false;
        }},
       {"context_parallel", legal, [](Scenario& s) { s.strategy.context = 2; }},
-      {"expert_needs_experts",
-       legal,
-       [](Scenario& s) {
-         s.strategy.data.degree = 2;
-         s.strategy.expert = 2;
-       }},
-      {"expert_divides_experts",
-       legal,
-       [](Scenario& s) {
-         s.model = *find_model_preset("mixtral-8x7b");
-         s.strategy.data.degree = 3;
-         s.strategy.expert = 3;
-       }},
-      {"expert_divides_data",
-       legal,
-       [](Scenario& s) {
-         s.model = *find_model_preset("mixtral-8x7b");
-         s.strategy.data.degree = 2;
-         s.strategy.expert = 4;
-       }},
       {"batch_divides",
        legal,
        [](Scenario& s) {
@@ -181,23 +161,42 @@ const std::vector<Case>& cases() {
        legal,
        [](Scenario& s) {
          s.training.micro_batch = 1 << 12;
-         s.training.accumulate = 1 << 20;
+         s.training.accumulate = 32767;
        }},
-      {"unused_needs_ddp",
+      {"unused_parameters",
+       legal,
+       [](Scenario& s) {
+         s.training.unused = {{0, {}, {}}};
+       }},
+      {"expert_parallel",
+       legal,
+       [](Scenario& s) {
+         s.model = *find_model_preset("mixtral-8x7b");
+         s.strategy.expert = 2;
+       }},
+      {"wrap_every_module",
        legal,
        [](Scenario& s) {
          s.strategy.data.kind = DataKind::kFsdp;
-         s.training.unused = {{0, {}, {}}};
+         s.strategy.data.wrap = WrapPolicy::kEveryModule;
        }},
-      {"unused_layer_exists",
+      {"hybrid_reshards_fully",
        legal,
        [](Scenario& s) {
-         s.training.unused = {{32, {}, {}}};
+         s.strategy.data.kind = DataKind::kHsdp;
+         s.strategy.data.replicate = 2;
+         s.strategy.data.reshard = Reshard::kGroup;
+         s.strategy.data.reshard_group = 2;
        }},
-      {"unused_rank_exists",
+      {"microbatches_numbered", legal, [](Scenario& s) { s.training.accumulate = 32768; }},
+      {"tied_stages_numbered",
        legal,
        [](Scenario& s) {
-         s.training.unused = {{0, {1}, {}}};
+         s.model.tied_embeddings = true;
+         s.model.layers = 128;
+         s.strategy.pipeline.degree = 128;
+         s.training.accumulate = 128;
+         s.cluster.nodes = 16;
        }},
       {"world_fits_cluster", legal, [](Scenario& s) { s.strategy.data.degree = 9; }},
       {"device_has_precision",

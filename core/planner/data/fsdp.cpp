@@ -45,7 +45,7 @@ void ShardedParameters::build_units(ProgramBuilder& b) {
     const PositionRange blocks = block_range(graph, stage_, chunk);
     for (int position = stage_.begin(chunk); position < stage_.end(chunk); ++position) {
       // Counting: all middle blocks are one unit, the one whose hooks run.
-      const bool middle = b.counting() && blocks.last - blocks.first > 2 &&
+      const bool middle = b.counting() && uniform_blocks() && blocks.last - blocks.first > 2 &&
                           position > blocks.first + 1 && position < blocks.last - 1;
       if (middle) {
         unit_of_position_[static_cast<std::size_t>(position)] = unit_of(blocks.first + 1);
@@ -93,11 +93,10 @@ void ShardedParameters::build_layout(const Unit& each, Layout& layout) const {
   for (const std::int32_t parameter : each.parameters) {
     extents.push_back(local_extent(context_, parameter));
   }
-  const std::int32_t shards = context_.mesh.size(Axis::kData);
   if (options().kind == DataKind::kZero3) {
-    flat_per_parameter(extents, shards, layout);
+    flat_per_parameter(extents, shards(), layout);
   } else {
-    shard_dim0(extents, shards, layout);
+    shard_dim0(extents, shards(), layout);
   }
 }
 
@@ -108,7 +107,7 @@ void ShardedParameters::for_each_unit(ProgramBuilder& b, Body&& body) {
     body(unit(root_));
   }
   for (int chunk = 0; chunk < stage_.chunks(); ++chunk) {
-    for_each_position(b, stage_, chunk, false, true, [&](int position) {
+    for_each_position(b, stage_, chunk, false, uniform_blocks(), [&](int position) {
       if (unit_of(position) != root_) {
         body(unit(unit_of(position)));
       }
@@ -170,27 +169,45 @@ bool ShardedParameters::stays_after_forward(const Unit& each) const {
   return each.root || options().reshard == Reshard::kOff || keeps_until_last();
 }
 
-/// Copy-in on the copy stream, then the all-gather in place (fsdp_collectives.py).
+/// Copy-in on the copy stream, then the all-gather in place (fsdp_collectives.py). What was
+/// resharded to a group is gathered inside the group.
 void ShardedParameters::start_gather(ProgramBuilder& b, int index) {
   Unit& each = unit(index);
+  const bool grouped = each.regrouped != kNoBuffer;
+  const Axis axis = grouped ? Axis::kData : shard_axis();
+  const BufferId source = grouped ? each.regrouped : each.shard;
+  const std::int64_t elements = b.buffer(source).elements;
   each.gathering = b.alloc(Category::kCommunication,
                            gathered_dtype(),
-                           each.shard_elements * context_.mesh.size(Axis::kData),
+                           each.shard_elements * shards(),
                            {.layout = each.layout});
-  const View shard = b.whole(each.shard);
-  const View slice = ProgramBuilder::slice(each.gathering, Axis::kData, each.shard_elements);
+  const View shard = b.whole(source);
+  const View slice = ProgramBuilder::slice(each.gathering, axis, elements);
   b.compute(Work::kPack,
-            Shape{{each.shard_elements}},
+            Shape{{elements}},
             Views(&shard, 1),
             Views(&slice, 1),
             {.stream = Stream::kCopy});
   b.collective(Collective::kAllGather,
-               b.tables().communicator(mask_of(Axis::kData)),
+               b.tables().communicator(grouped ? mask_of(Axis::kData) : shard_axes()),
                Reduction::kNone,
-               each.shard_elements,
+               elements,
                slice,
                b.whole(each.gathering),
                {.stream = Stream::kData});
+  if (grouped) {
+    b.free(std::exchange(each.regrouped, kNoBuffer));
+  }
+}
+
+/// After forward this rank keeps its 1/k of the gathered parameters, so that backward gathers
+/// inside a group of k (reshard_after_forward=k).
+void ShardedParameters::regroup(ProgramBuilder& b, Unit& each) {
+  const std::int64_t elements = each.shard_elements * context_.mesh.size(Axis::kDataReplica);
+  each.regrouped = b.alloc(Category::kGatheredParameter, gathered_dtype(), elements);
+  const View part = ProgramBuilder::slice(held_gather_, Axis::kData, elements);
+  const View kept = b.whole(each.regrouped);
+  b.compute(Work::kPack, Shape{{elements}}, Views(&part, 1), Views(&kept, 1));
 }
 
 /// Copy-out into whole parameters on the compute stream.
@@ -260,9 +277,13 @@ void ShardedParameters::before_forward(ProgramBuilder& b, int position, const Pa
 
 void ShardedParameters::after_forward(ProgramBuilder& b, int position, const Pass&) {
   Unit& each = unit(unit_of(position));
-  if (!stays_after_forward(each)) {
-    reshard(b, each);
+  if (stays_after_forward(each)) {
+    return;
   }
+  if (regroups() && b.phase() != Phase::kEvaluate) {
+    regroup(b, each);
+  }
+  reshard(b, each);
 }
 
 void ShardedParameters::before_backward(ProgramBuilder& b, int position, const Pass&) {
@@ -322,11 +343,10 @@ void ShardedParameters::wait_pending(ProgramBuilder& b) {
 void ShardedParameters::reduce(ProgramBuilder& b, int index) {
   Unit& each = unit(index);
   const OperationId outstanding = last_reduction_;
-  const std::int64_t shards = context_.mesh.size(Axis::kData);
   wait_pending(b);
   const DType dtype = reduce_dtype();
   const BufferId input = b.alloc(
-      Category::kCommunication, dtype, each.shard_elements * shards, {.layout = each.layout});
+      Category::kCommunication, dtype, each.shard_elements * shards(), {.layout = each.layout});
   const bool by_tokens = context_.training().loss_mean == LossMean::kGlobalTokens;
   const bool predivides = options().kind == DataKind::kZero3 && !by_tokens;
   pack_gradients(b, each, input, outstanding, predivides);
@@ -337,14 +357,14 @@ void ShardedParameters::reduce(ProgramBuilder& b, int index) {
                                   each.shard_elements,
                                   {.layout = each.layout});
   last_reduction_ = b.collective(Collective::kReduceScatter,
-                                 b.tables().communicator(mask_of(Axis::kData)),
+                                 b.tables().communicator(shard_axes()),
                                  reduction,
                                  each.shard_elements,
                                  b.whole(input),
                                  b.whole(output),
                                  {.stream = Stream::kData});
   Stream last = Stream::kData;
-  if (context_.mesh.size(Axis::kDataReplica) > 1) {
+  if (options().kind == DataKind::kHsdp) {
     last = Stream::kDataReplica;
     b.collective(Collective::kAllReduce,
                  b.tables().communicator(mask_of(Axis::kDataReplica)),
@@ -393,7 +413,7 @@ void ShardedParameters::pack_gradients(
     Extras extras;
     extras.layout = each.layout;
     extras.after = {&outstanding, 1};
-    extras.scalar = predivides ? b.tables().factor(1, context_.mesh.size(Axis::kData)) : kNoScalar;
+    extras.scalar = predivides ? b.tables().factor(1, shards()) : kNoScalar;
     b.compute(Work::kPack, Shape{{count}}, parts, Views(&whole, 1), extras);
   }
   for (const std::int32_t parameter : each.parameters) {

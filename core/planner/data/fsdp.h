@@ -34,9 +34,12 @@ class ShardedParameters : public DataParallelism {
   void finish_step(ProgramBuilder& b) override;
   View reduced_gradient(ProgramBuilder& b, std::int32_t parameter) override;
   View stored_parameter(ProgramBuilder& b, std::int32_t parameter) override;
+  bool uniform_blocks() const override {
+    return options().wrap == WrapPolicy::kBlock && context_.uniform_blocks();
+  }
   void save(ProgramBuilder& b) override;
   void report_loss(ProgramBuilder& b, const View& loss) override { reduce_loss(b, context_, loss); }
-  AxisMask sharded_axes() const override { return mask_of(Axis::kData); }
+  AxisMask sharded_axes() const override { return shard_axes(); }
 
  private:
   /// Modules whose parameters are gathered together: a block, or the root (all the rest).
@@ -47,6 +50,7 @@ class ShardedParameters : public DataParallelism {
     bool root = false;
     // Buffers while they live.
     BufferId shard = kNoBuffer;      ///< persistent: this rank's part of the parameters
+    BufferId regrouped = kNoBuffer;  ///< reshard to a group: 1/k of the gathered parameters
     BufferId gathering = kNoBuffer;  ///< output of the all-gather, until it is copied out
     BufferId gradient = kNoBuffer;   ///< sharded gradient, for one step
     BufferId pending = kNoBuffer;    ///< reduce-scatter input, until the next unit waits for it
@@ -56,6 +60,14 @@ class ShardedParameters : public DataParallelism {
   static constexpr int kNoUnit = -1;
 
   const DataStrategy& options() const { return context_.strategy().data; }
+  /// Reshard to groups: shards go over both data axes, the groups of k are the inner one.
+  bool regroups() const { return options().reshard == Reshard::kGroup; }
+  Axis shard_axis() const { return regroups() ? Axis::kAllData : Axis::kData; }
+  AxisMask shard_axes() const {
+    return regroups() ? kDataAxes : static_cast<AxisMask>(mask_of(Axis::kData));
+  }
+  std::int32_t shards() const { return context_.mesh.size(shard_axis()); }
+  void regroup(ProgramBuilder& b, Unit& each);
   DType gathered_dtype() const;
   DType reduce_dtype() const;
   bool keeps_until_last() const;

@@ -1,0 +1,21 @@
+// Commands: each adds itself to the program; when it is the one that was typed, it sets the action.
+// One file per command. Actions return the exit code and throw lockstep::Error; main() reports.
+#pragma once
+
+#include <functional>
+
+namespace CLI {
+class App;
+}
+
+namespace lockstep::cli {
+
+using Action = std::function<int()>;
+
+void add_memory_command(CLI::App& program, Action& action);
+void add_plan_command(CLI::App& program, Action& action);
+void add_models_command(CLI::App& program, Action& action);
+void add_clusters_command(CLI::App& program, Action& action);
+void add_doctor_command(CLI::App& program, Action& action);
+
+}  // namespace lockstep::cli

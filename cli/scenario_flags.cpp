@@ -1,0 +1,209 @@
+#include "cli/scenario_flags.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "core/cluster_presets.h"
+#include "core/error.h"
+#include "core/io/cluster_io.h"
+#include "core/io/json_reader.h"
+#include "core/io/scenario_io.h"
+#include "core/planner/schedule/action_csv.h"
+#include "core/report_text.h"
+
+namespace lockstep::cli {
+namespace {
+
+constexpr const char* kComponent = "flags";
+
+struct FlagRow {
+  const char* flag;
+  const char* key;
+  const char* help;
+};
+
+/// Flags that set one key to the text that follows them.
+constexpr FlagRow kFlags[] = {
+    {"--seq-len", "training.seq_len", "tokens per sample (default: the model's, at most 8192)"},
+    {"--micro-batch", "training.micro_batch", "samples per rank and micro-batch (default 1)"},
+    {"--global-batch", "training.global_batch", "samples per step over all ranks"},
+    {"--accumulate", "training.accumulate", "micro-batches per step and rank (default 1)"},
+    {"--nodes", "cluster.nodes", "number of nodes (default: as many as the ranks need)"},
+    {"--precision", "training.precision", "fp64|fp32|tf32|bf16|fp16|autocast (default bf16)"},
+    {"--optimizer", "training.optimizer", "sgd|momentum|adamw|adamw8bit (default adamw)"},
+    {"--recompute", "training.recompute", "none|selective|full (default none)"},
+    {"--strategy", "strategy.data.kind", "dp|ddp|zero1|zero2|zero3|fsdp|hsdp (default ddp)"},
+    {"--dp", "strategy.data.degree", "data-parallel ranks: replicas x shards (default 1)"},
+    {"--tp", "strategy.tensor.degree", "ranks that split each matrix (default 1)"},
+    {"--pp", "strategy.pipeline.degree", "ranks that split the layers (default 1)"},
+    {"--schedule",
+     "strategy.pipeline.schedule",
+     "gpipe|1f1b|interleaved|looped-bfs|zb-h1|interleaved-zb|zbv (default 1f1b)"},
+    {"--chunks", "strategy.pipeline.chunks", "virtual stages per pipeline rank (default 1)"},
+    {"--seed", "training.seed", "of initial weights, data and dropout"},
+};
+
+/// A file where it looks like one; anything else is taken for the name of a preset.
+bool is_file_name(const std::string& text) {
+  return !find_cluster_preset(text) && (text.find('/') != std::string::npos ||
+                                        text.ends_with(".json") || std::filesystem::exists(text));
+}
+
+}  // namespace
+
+const ScenarioFlags::Given* ScenarioFlags::given(const char* key) const {
+  const auto found = std::find_if(given_.begin(), given_.end(), [key](const Given& it) {
+    return std::string_view(it.key) == key;
+  });
+  return found == given_.end() ? nullptr : &*found;
+}
+
+/// True when a flag or `--set` gives this key a value.
+bool ScenarioFlags::sets(const char* key) const {
+  const Given* flag = given(key);
+  const std::string prefix = std::string(key) + "=";
+  return (flag != nullptr && flag->value) ||
+         std::any_of(set_.begin(), set_.end(), [&prefix](const std::string& text) {
+           return text.rfind(prefix, 0) == 0;
+         });
+}
+
+void ScenarioFlags::add_to(CLI::App& command) {
+  const char* group = "Scenario";
+  command.add_option("--scenario", file_, "scenario.json to start from")->group(group);
+  CLI::Option* model =
+      command.add_option("--model", model_, "preset; `lockstep models` lists them")->group(group);
+  command.add_option("--config", config_, "Hugging Face config.json")
+      ->group(group)
+      ->excludes(model);
+  command
+      .add_option("--cluster",
+                  cluster_,
+                  "preset or file (default dgx-h100); `lockstep clusters` lists them")
+      ->group(group);
+  given_.reserve(std::size(kFlags));
+  for (const FlagRow& row : kFlags) {
+    given_.push_back({row.flag, row.key, std::nullopt});
+    command.add_option(row.flag, given_.back().value, row.help)->group(group);
+  }
+  command.get_option("--accumulate")->excludes(command.get_option("--global-batch"));
+  command
+      .add_flag("--sequence-parallel",
+                sequence_parallel_,
+                "shard activations between the matrices of tensor parallelism")
+      ->group(group);
+  command
+      .add_option(
+          "--schedule-csv", actions_file_, "PyTorch pipeline action CSV that replaces the schedule")
+      ->group(group);
+  command.add_option("--set", set_, "KEY=VALUE for any key of the scenario; may be repeated")
+      ->group(group)
+      ->allow_extra_args(false);
+  command.add_flag("--list-keys", list_keys_, "list every key that --set reaches and end")
+      ->group(group);
+}
+
+void ScenarioFlags::apply_model(Scenario& scenario) const {
+  if (!model_.empty()) {
+    set_key(scenario, "model", model_);
+  }
+  if (!config_.empty()) {
+    set_key(scenario, "model.config", config_);
+  }
+}
+
+void ScenarioFlags::apply_cluster(Scenario& scenario) const {
+  if (cluster_.empty()) {
+    if (file_.empty()) {
+      set_key(scenario, "cluster", kDefaultCluster);
+    }
+  } else if (is_file_name(cluster_)) {
+    scenario.cluster = load_cluster(cluster_);
+  } else {
+    set_key(scenario, "cluster", cluster_);
+  }
+}
+
+void ScenarioFlags::apply_values(Scenario& scenario) const {
+  // One of the two says it all; the other, from a file, would contradict.
+  if (sets("training.global_batch") && !sets("training.accumulate")) {
+    scenario.training.accumulate = 1;
+  }
+  if (sets("training.accumulate") && !sets("training.global_batch")) {
+    scenario.training.global_batch = 0;
+  }
+  for (const Given& flag : given_) {
+    if (flag.value) {
+      set_key(scenario, flag.key, *flag.value);
+    }
+  }
+  if (sequence_parallel_) {
+    scenario.strategy.tensor.sequence_parallel = true;
+  }
+  for (const std::string& text : set_) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      throw UsageError(kComponent, fmt::format("--set {} is not KEY=VALUE", text));
+    }
+    set_key(scenario, text.substr(0, equals), text.substr(equals + 1));
+  }
+  if (file_.empty() && !sets("training.seq_len") &&
+      scenario.model.family == ModelFamily::kTransformer) {
+    scenario.training.seq_len = std::min(scenario.model.max_position, kDefaultSequence);
+  }
+}
+
+/// The file says how many ranks, chunks and micro-batches it is for.
+void ScenarioFlags::apply_actions(Scenario& scenario) const {
+  if (actions_file_.empty()) {
+    return;
+  }
+  std::string text = read_text_file(actions_file_, "schedule");
+  const Schedule schedule = read_action_csv(text, actions_file_);
+  PipelineStrategy& pipeline = scenario.strategy.pipeline;
+  if (!sets("strategy.pipeline.degree")) {
+    pipeline.degree = schedule.pipeline_degree;
+  }
+  if (!sets("strategy.pipeline.chunks")) {
+    pipeline.chunks = schedule.chunks;
+  }
+  if (!sets("training.accumulate") && !sets("training.global_batch")) {
+    scenario.training.accumulate = schedule.microbatches;
+  }
+  pipeline.actions_csv = std::move(text);
+}
+
+Scenario ScenarioFlags::scenario() const {
+  Scenario scenario;
+  if (!file_.empty()) {
+    scenario = load_scenario(file_);
+  } else if (model_.empty() && config_.empty() && !sets("model")) {
+    throw UsageError(kComponent, "no model: give --model, --config or --scenario");
+  }
+  apply_model(scenario);
+  apply_cluster(scenario);
+  apply_values(scenario);
+  apply_actions(scenario);
+  scenario = resolved(std::move(scenario));
+  const bool only_flags = file_.empty() && config_.empty() && actions_file_.empty() &&
+                          (cluster_.empty() || !is_file_name(cluster_));
+  const Problems problems = validate(scenario);
+  if (!problems.empty() && only_flags) {
+    throw UsageError("scenario", problems.one_line());
+  }
+  require_valid(scenario);
+  return scenario;
+}
+
+std::string ScenarioFlags::keys_text() {
+  TextTable table({{"key"}, {"type"}, {"legal"}, {"default"}, {"meaning"}});
+  for (const KeyInfo& info : scenario_keys()) {
+    table.add({info.key, info.type, info.legal, info.default_value, info.help});
+  }
+  return table.text();
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,109 @@
+// The value verifier on parameters at rest: which ranks hold which elements, in which version.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/check/value_verifier.h"
+
+namespace lockstep {
+
+void ValueVerifier::note_parameters(const ValueMachine& machine) {
+  const ValueIteration& first = reference_.iteration(0);
+  ValueCoverage owned;
+  for (int rank = 0; rank < machine.rank_count(); ++rank) {
+    const std::vector<Buffer>& buffers =
+        plan_.buffers[static_cast<std::size_t>(machine.class_of(rank))];
+    for (std::uint32_t root = 0; root < buffers.size(); ++root) {
+      const Buffer& buffer = buffers[root];
+      const bool keeps =
+          buffer.lifetime == Lifetime::kPersistent &&
+          (buffer.category == Category::kParameter || buffer.category == Category::kOptimizer);
+      const bool has_parameters = buffer.parameter >= 0 || buffer.layout != kNoLayout;
+      if (!keeps || !has_parameters) {
+        continue;
+      }
+      bool any = false;
+      for (const ValuePiece& piece : machine.memory(rank).raw(root)) {
+        const auto found = first.parameter_of.find(piece.symbol.number);
+        if (found != first.parameter_of.end()) {
+          owned.add(found->second, piece.symbol, piece.elements);
+          any = true;
+        } else if (buffer.category == Category::kParameter && piece.symbol.number != 0) {
+          general_problem(
+              rank,
+              fmt::format("parameter buffer {} holds {}, not first values{}",
+                          root,
+                          version_text(piece.symbol.number),
+                          buffer.parameter >= 0 ? " of " + graph().parameter_name(buffer.parameter)
+                                                : std::string()));
+        }
+      }
+      if (any) {
+        homes_.push_back({rank, root, machine.memory(rank).raw(root)});
+      }
+    }
+  }
+  const std::string missing = owned.missing(graph());
+  if (!missing.empty()) {
+    general_problem(-1, "no rank owns some elements: " + missing);
+  }
+}
+
+void ValueVerifier::check_parameters(const ValueMachine& machine) {
+  for (const Home& home : homes_) {
+    if (enough()) {
+      return;
+    }
+    check_home(machine, home);
+  }
+}
+
+void ValueVerifier::check_home(const ValueMachine& machine, const Home& home) {
+  const ValueIteration& first = reference_.iteration(0);
+  const ValueIteration& now = expected();
+  ValueSlab found = machine.memory(home.rank).raw(home.root);
+  ValueSlab wanted = home.contents;
+  for (ValuePiece& piece : wanted) {
+    const auto parameter = first.parameter_of.find(piece.symbol.number);
+    if (parameter != first.parameter_of.end()) {
+      piece.symbol.number = now.after[static_cast<std::size_t>(parameter->second)];
+    }
+  }
+  if (found == wanted) {
+    return;
+  }
+  // Padding may hold anything; only what was a parameter must be one.
+  for (const ValuePiece& piece : wanted) {
+    if (piece.symbol.number == 0) {
+      continue;
+    }
+    const bool there = std::any_of(found.begin(), found.end(), [&](const ValuePiece& other) {
+      const std::int64_t skipped = (piece.offset - other.offset) / std::max(other.element_size, 1);
+      return other.offset <= piece.offset && other.element_size == piece.element_size &&
+             other.elements - skipped >= piece.elements &&
+             other.symbol.after(skipped) == piece.symbol;
+    });
+    if (there) {
+      continue;
+    }
+    std::string holds = "nothing";
+    for (const ValuePiece& other : found) {
+      if (other.offset + other.elements * other.element_size > piece.offset) {
+        holds = version_text(other.symbol.number);
+        break;
+      }
+    }
+    general_problem(
+        home.rank,
+        fmt::format("buffer {} should hold {}{}, holds {}",
+                    home.root,
+                    version_text(piece.symbol.number),
+                    piece.symbol.of > 1
+                        ? fmt::format(" (tp slice {} of {})", piece.symbol.index, piece.symbol.of)
+                        : std::string(),
+                    holds));
+    return;
+  }
+}
+
+}  // namespace lockstep

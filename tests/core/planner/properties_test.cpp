@@ -1,0 +1,272 @@
+// What holds for every legal scenario: checks pass, the summary is the plan, memory comes back,
+// sharding saves, and planning is a function.
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/check/plan_check.h"
+#include "core/check/value_check.h"
+#include "core/names.h"
+#include "core/planner/planner.h"
+#include "tests/support/catch.h"
+#include "tests/support/one_rank.h"
+#include "tests/support/plan_dump.h"
+#include "tests/support/random_scenario.h"
+#include "tests/support/scale.h"
+#include "tests/support/scenarios.h"
+
+namespace lockstep {
+namespace {
+
+/// Calls body(scenario) for random scenarios; what fails is named in full.
+template <typename Body>
+void for_random_scenarios(int count, Body&& body) {
+  std::mt19937_64 random(test::test_seed());
+  for (int i = 0; i < test::scaled(count); ++i) {
+    const Scenario scenario = test::random_scenario(random);
+    INFO("seed " << test::test_seed() << ", scenario " << i << ": " << test::text_of(scenario));
+    body(scenario);
+  }
+}
+
+// ---- memory ------------------------------------------------------------------------------------
+
+/// Summaries of iterations 0, 1, ... of one class, each starting with what the last one left.
+std::vector<ProgramSummary> iterations(const Plan& plan, int class_index, int count) {
+  const auto c = static_cast<std::size_t>(class_index);
+  const Section* init = plan.find(SectionKind::kInit);
+  CategoryBytes held = summarize(plan, class_index, init->programs[c], CategoryBytes{}).at_end;
+  std::vector<ProgramSummary> summaries;
+  for (int iteration = 0; iteration < count; ++iteration) {
+    summaries.push_back(summarize(plan, class_index, plan.step(iteration).programs[c], held));
+    held = summaries.back().at_end;
+  }
+  return summaries;
+}
+
+/// Bytes of parameters, gradients and optimizer states on one rank when the optimizer begins, and
+/// how many of them the layouts call padding.
+struct ModelState {
+  std::int64_t bytes = 0;
+  std::int64_t padding = 0;
+};
+
+std::int64_t padding_of(const Plan& plan, const Buffer& buffer, int rank) {
+  if (buffer.layout == kNoLayout || buffer.alias_of != kNoBuffer) {
+    return 0;
+  }
+  const Layout& layout = plan.layouts[buffer.layout];
+  const int coordinate = layout.coordinates == plan.mesh.count(kDataAxes)
+                             ? plan.mesh.index(kDataAxes, rank)
+                             : plan.mesh.coordinate(rank, Axis::kData);
+  const std::int64_t padding =
+      buffer.elements == layout.elements_per_coordinate
+          ? buffer.elements - valid_elements(layout, coordinate % layout.coordinates)
+          : layout.padding_elements();
+  return padding * size_of(buffer.dtype);
+}
+
+ModelState state_at_optimizer(const Plan& plan, int rank) {
+  const int class_index = plan.class_of_rank(rank);
+  const auto c = static_cast<std::size_t>(class_index);
+  const std::vector<Buffer>& buffers = plan.buffers[c];
+  ModelState state;
+  const auto pass = [&](const Operation& op, int sign) {
+    const Buffer& buffer = buffers[op.buffer];
+    if (buffer.category == Category::kParameter || buffer.category == Category::kGradient ||
+        buffer.category == Category::kOptimizer) {
+      state.bytes += sign * buffer.bytes();
+      state.padding += sign * padding_of(plan, buffer, rank);
+    }
+  };
+  const int steady = static_cast<int>(plan.variant_of_iteration.size());
+  for (int iteration = -1; iteration <= steady; ++iteration) {
+    const Section& section = iteration < 0 ? *plan.find(SectionKind::kInit) : plan.step(iteration);
+    for (const Operation& op : section.programs[c].operations) {
+      if (op.kind == OperationKind::kAlloc || op.kind == OperationKind::kFree) {
+        pass(op, op.kind == OperationKind::kAlloc ? 1 : -1);
+      } else if (iteration == steady && op.phase == Phase::kOptimizer) {
+        return state;
+      }
+    }
+  }
+  return state;
+}
+
+/// The rank that holds most.
+ModelState largest_state(const Scenario& scenario) {
+  const Plan plan = make_plan(scenario);
+  ModelState largest;
+  std::int64_t padding = 0;
+  for (int rank = 0; rank < plan.mesh.world_size(); ++rank) {
+    const ModelState state = state_at_optimizer(plan, rank);
+    largest = state.bytes > largest.bytes ? state : largest;
+    padding = std::max(padding, state.padding);
+  }
+  largest.padding = padding;
+  return largest;
+}
+
+// ---- summaries ---------------------------------------------------------------------------------
+
+/// How many operations there are of each kind, in words: the indices of two plans' tables differ.
+std::map<std::string, std::int64_t> table_of(const ProgramSummary& summary,
+                                             const std::vector<Shape>& shapes,
+                                             const std::vector<Communicator>& communicators) {
+  std::map<std::string, std::int64_t> table;
+  for (const OperationCount& each : summary.counts) {
+    std::string key = fmt::format("{} {} {} {} on {}, {} {} {}{}",
+                                  name_of(each.kind),
+                                  name_of(each.work),
+                                  name_of(each.collective),
+                                  name_of(each.phase),
+                                  name_of(each.stream),
+                                  name_of(each.dtype),
+                                  each.elements,
+                                  fmt::join(shapes.at(each.shape).extent, "x"),
+                                  each.control ? " control" : "");
+    if (each.communicator != kNoCommunicator) {
+      const Communicator& group = communicators[each.communicator];
+      key += fmt::format(", group {}/{}", group.axes, group.pipeline_coordinates);
+    }
+    table[key] += each.count;
+  }
+  return table;
+}
+
+/// Lines "what: counted instead of emitted" for what differs; empty when nothing does.
+std::string differences(const std::map<std::string, std::int64_t>& counted,
+                        const std::map<std::string, std::int64_t>& emitted) {
+  std::string text;
+  const auto count_in = [](const std::map<std::string, std::int64_t>& table,
+                           const std::string& key) {
+    const auto found = table.find(key);
+    return found == table.end() ? 0 : found->second;
+  };
+  std::map<std::string, std::int64_t> all = counted;
+  all.insert(emitted.begin(), emitted.end());
+  for (const auto& [key, unused] : all) {
+    if (count_in(counted, key) != count_in(emitted, key)) {
+      text += fmt::format(
+          "{}: counted {}, emitted {}\n", key, count_in(counted, key), count_in(emitted, key));
+    }
+  }
+  return text;
+}
+
+void check_equal(const ProgramSummary& counted,
+                 const PlanSummary& summary,
+                 const ProgramSummary& emitted,
+                 const Plan& plan) {
+  CHECK(counted.operations == emitted.operations);
+  CHECK(counted.at_start == emitted.at_start);
+  CHECK(counted.at_end == emitted.at_end);
+  CHECK(differences(table_of(counted, summary.shapes, summary.communicators),
+                    table_of(emitted, plan.shapes, plan.communicators)) == "");
+  if (plan.mesh.size(Axis::kPipeline) == 1) {
+    CHECK(counted.peak.bytes == emitted.peak.bytes);
+    CHECK(counted.peak.module == emitted.peak.module);
+    CHECK(counted.peak.work == emitted.peak.work);
+  } else {
+    CHECK(static_cast<double>(total(counted.peak.bytes)) ==
+          Approx(static_cast<double>(total(emitted.peak.bytes))).epsilon(0.01));
+  }
+}
+
+int steady_iteration(const Plan& plan) {
+  return static_cast<int>(plan.variant_of_iteration.size()) - 1;
+}
+
+}  // namespace
+
+TEST_CASE("random scenarios: the plan has no fault, and computes what one rank computes") {
+  for_random_scenarios(100, [](const Scenario& scenario) {
+    const Plan plan = make_plan(scenario);
+    CHECK(check_plan(plan).text() == "no problems");
+    ValueCheckOptions options;
+    options.max_problems = 3;
+    CHECK(value_check(plan, make_plan(test::one_rank(scenario)), options).text() == "values agree");
+  });
+}
+
+TEST_CASE("random scenarios: the summary counts what the plan of the steady step emits") {
+  for_random_scenarios(300, [](const Scenario& scenario) {
+    const Plan plan = make_plan(scenario);
+    const PlanSummary summary = summarize_plan(scenario);
+    REQUIRE(static_cast<int>(summary.classes.size()) == plan.class_count());
+    for (int c = 0; c < plan.class_count(); ++c) {
+      INFO("class " << c);
+      const int steady = steady_iteration(plan);
+      check_equal(summary.classes[static_cast<std::size_t>(c)],
+                  summary,
+                  iterations(plan, c, steady + 1).back(),
+                  plan);
+    }
+  });
+}
+
+TEST_CASE("random scenarios: memory returns to its start from the third iteration on") {
+  for_random_scenarios(200, [](const Scenario& scenario) {
+    const Plan plan = make_plan(scenario);
+    for (int c = 0; c < plan.class_count(); ++c) {
+      const std::vector<ProgramSummary> steps = iterations(plan, c, steady_iteration(plan) + 4);
+      for (std::size_t iteration = 2; iteration < steps.size(); ++iteration) {
+        INFO("class " << c << ", iteration " << iteration);
+        CHECK(steps[iteration].at_end == steps[iteration].at_start);
+        CHECK(steps[iteration].at_start == steps.back().at_start);
+      }
+    }
+  });
+}
+
+TEST_CASE("random scenarios: twice the ranks hold no more model state than the padding they list") {
+  for_random_scenarios(200, [](const Scenario& scenario) {
+    Scenario twice = scenario;
+    twice.strategy.data.degree *= 2;
+    twice.training.global_batch = 0;
+    if (!validate(twice).empty() || scenario.strategy.data.degree == 1) {
+      return;
+    }
+    const ModelState few = largest_state(scenario);
+    const ModelState many = largest_state(twice);
+    INFO("padding " << many.padding);
+    CHECK(many.bytes <= few.bytes + many.padding);
+  });
+}
+
+TEST_CASE("random scenarios: ZeRO 1, 2, 3 hold less and less model state, but for their padding") {
+  for_random_scenarios(200, [](const Scenario& scenario) {
+    Scenario each = scenario;
+    each.training.unused.clear();
+    each.strategy.data.flavour = ZeroFlavour::kPaper;
+    each.strategy.data.replicate = 1;
+    each.strategy.data.reshard = Reshard::kOn;
+    each.strategy.data.reshard_group = 0;
+    std::int64_t before = std::numeric_limits<std::int64_t>::max();
+    for (const DataKind kind :
+         {DataKind::kDdp, DataKind::kZero1, DataKind::kZero2, DataKind::kZero3}) {
+      each.strategy.data.kind = kind;
+      each.strategy.data.gradient_as_bucket_view = false;
+      if (!validate(each).empty()) {
+        continue;
+      }
+      const ModelState state = largest_state(each);
+      INFO(name_of(kind) << ", padding " << state.padding);
+      CHECK(state.bytes - state.padding <= before);
+      before = state.bytes;
+    }
+  });
+}
+
+TEST_CASE("random scenarios: planning twice gives the same plan to the last field") {
+  for_random_scenarios(60, [](const Scenario& scenario) {
+    CHECK(test::dump(make_plan(scenario)) == test::dump(make_plan(scenario)));
+  });
+}
+
+}  // namespace lockstep

@@ -371,6 +371,13 @@ constexpr LegalityRule kRules[] = {
      "must be 1: expert parallel is not planned yet",
      [](const Scenario& s) { return s.strategy.expert > 1; },
      nullptr},
+    {"experts_without_sequence_parallel",
+     "strategy.tensor.sequence_parallel",
+     "must be false with experts: rows sorted by expert would have to be gathered expert by "
+     "expert, "
+     "which is not planned yet",
+     [](const Scenario& s) { return s.model.is_moe() && s.strategy.tensor.sequence_parallel; },
+     nullptr},
     {"wrap_every_module",
      "strategy.data.wrap",
      "must be block or root: units smaller than a block are not planned yet",

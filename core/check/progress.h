@@ -29,8 +29,8 @@ class Progress {
     kDependency,     ///< needs `on`
     kMember,         ///< a member of its group has to do `on`
     kPeer,           ///< `on` is the other end of the message
-    kMissingMember,       ///< a member of its group (class of `on`) has nothing left to do with it
-    kMissingPeer,         ///< the other end does not exist
+    kMissingMember,  ///< a member of its group (class of `on`) has nothing left to do with it
+    kMissingPeer,    ///< the other end does not exist
     kNeverLaunched,  ///< needs `on`, which never launches
   };
   struct Wait {

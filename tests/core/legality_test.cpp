@@ -174,6 +174,13 @@ const std::vector<Case>& cases() {
          s.model = *find_model_preset("mixtral-8x7b");
          s.strategy.expert = 2;
        }},
+      {"experts_without_sequence_parallel",
+       legal,
+       [](Scenario& s) {
+         s.model = *find_model_preset("mixtral-8x7b");
+         s.strategy.tensor.degree = 2;
+         s.strategy.tensor.sequence_parallel = true;
+       }},
       {"wrap_every_module",
        legal,
        [](Scenario& s) {

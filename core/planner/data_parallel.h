@@ -99,6 +99,10 @@ class DataParallelism {
   virtual void for_each_normed(ProgramBuilder& b, const PieceVisitor& visit) {
     for_each_owned(b, visit);
   }
+  /// False on a rank that updates nothing and looks at no gradient.
+  virtual bool optimizes() const { return true; }
+  /// The overflow flag reaches ranks that looked at no gradient.
+  virtual void share_overflow(ProgramBuilder&, const View& /*flag*/) {}
   /// After the optimizer: updated parameters travel, gradients are freed.
   virtual void finish_step(ProgramBuilder& b) = 0;
 

@@ -61,6 +61,7 @@ void unscale(ProgramBuilder& b,
         Work::kUnscaleAndCheck, Shape{{elements_in(pieces)}}, inputs, outputs, {.flags = kInPlace});
   });
   reduce_number(b, partition_axes(context, data), Reduction::kMax, buffers.overflow);
+  data.share_overflow(b, flag);
 }
 
 void clip(ProgramBuilder& b, const PlannerContext& context, DataParallelism& data) {
@@ -119,7 +120,7 @@ void emit_optimizer(ProgramBuilder& b,
   if (training.scales_loss()) {
     unscale(b, context, buffers, data);
   }
-  if (training.clip_norm > 0) {
+  if (training.clip_norm > 0 && data.optimizes()) {
     clip(b, context, data);
   }
   b.at(Phase::kOptimizer);

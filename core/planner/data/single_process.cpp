@@ -221,6 +221,17 @@ void SingleProcess::end_microbatch(ProgramBuilder& b, const Pass& pass) {
   free_replica(b);
 }
 
+/// One process has one loss scale: what device 0 found holds for all.
+void SingleProcess::share_overflow(ProgramBuilder& b, const View& flag) {
+  b.collective(Collective::kBroadcast,
+               b.tables().communicator(kDataAxes, 0, true),
+               Reduction::kNone,
+               1,
+               flag,
+               flag,
+               {.stream = Stream::kData, .flags = kControl, .root = kRoot});
+}
+
 void SingleProcess::report_loss(ProgramBuilder& b, const View& loss) {
   b.collective(Collective::kReduce,
                b.tables().communicator(kDataAxes, 0, true),

@@ -26,6 +26,8 @@ class SingleProcess : public ReplicatedParameters {
   void report_loss(ProgramBuilder& b, const View& loss) override;
   bool reduces(const Pass&) const override { return true; }
   bool uniform_blocks() const override { return false; }
+  bool optimizes() const override { return in_charge(); }
+  void share_overflow(ProgramBuilder& b, const View& flag) override;
   void for_each_owned(ProgramBuilder& b, const PieceVisitor& visit) override;
   void finish_step(ProgramBuilder& b) override;
   void save(ProgramBuilder& b) override;

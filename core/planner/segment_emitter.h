@@ -21,7 +21,7 @@ inline constexpr std::size_t kMaxTensors = 32;
 
 /// The tensors of one segment and micro-batch, by template index of their storage.
 struct SegmentState {
-  std::array<BufferId, kMaxTensors> tensors;
+  std::array<BufferId, kMaxTensors> tensors{};
   /// Weight gradients put off to a later backward-weight pass.
   struct Deferred {
     std::int32_t module = 0;  ///< index into the template
@@ -56,20 +56,20 @@ class SegmentEmitter {
 
  private:
   struct Gradients {
-    std::array<BufferId, kMaxTensors> of;  ///< by tensor (not storage)
+    std::array<BufferId, kMaxTensors> of{};  ///< by tensor (not storage)
     Gradients() { of.fill(kNoBuffer); }
   };
 
   // One module.
-  void forward_module(int module, SegmentState& state);
-  void backward_module(int module, SegmentState& state, Gradients& gradients);
+  void forward_module(int index, SegmentState& state);
+  void backward_module(int index, SegmentState& state, Gradients& gradients);
   void allocate_outputs(const ModuleDef& module, SegmentState& state);
-  void release_after_forward(int module, SegmentState& state);
-  void release_after_backward(int module, SegmentState& state);
+  void release_after_forward(int index, SegmentState& state);
+  void release_after_backward(int index, SegmentState& state);
 
   // linear_emitter.cpp: products and what tensor parallelism adds to them.
   void linear_forward(const ModuleDef& module, SegmentState& state);
-  void linear_backward(int module, SegmentState& state, Gradients& gradients);
+  void linear_backward(int index, SegmentState& state, Gradients& gradients);
   void linear_weight_gradient(const ModuleDef& module, const View& dy, const View& x);
   void bias_gradient(const ModuleDef& module, const View& dy);
   void embedding_forward(const ModuleDef& module, SegmentState& state);

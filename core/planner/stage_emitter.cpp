@@ -92,30 +92,37 @@ void StageEmitter::run_microbatches() {
   });
 }
 
+std::uint64_t StageEmitter::fold_key(const Action& action, const Progress& progress) const {
+  const auto class_of = [&](std::int32_t number) -> std::uint64_t {
+    return number == 0 ? 0U : number + 1 == context_.microbatches ? 2U : 1U;
+  };
+  std::int32_t done = progress.inputs;
+  if (is_communication(action.kind)) {
+    done = action.microbatch;
+  } else if (action.kind == ActionKind::kForward) {
+    done = progress.forwards;
+  } else if (action.kind == ActionKind::kBackwardWeight) {
+    done = progress.weights;
+  }
+  return (static_cast<std::uint64_t>(action.kind) << 32U) |
+         (static_cast<std::uint64_t>(action.stage) << 8U) | (class_of(done) << 4U) |
+         class_of(action.microbatch);
+}
+
 void StageEmitter::run_actions(const std::vector<Action>& actions) {
   for (const Action& action : actions) {
     const int chunk = schedule_.chunk_of_stage(action.stage);
     Progress& progress = progress_[static_cast<std::size_t>(chunk)];
-    const bool weight = action.kind == ActionKind::kBackwardWeight;
-    const std::int32_t done = is_communication(action.kind)         ? action.microbatch
-                              : action.kind == ActionKind::kForward ? progress.forwards
-                              : weight                              ? progress.weights
-                                                                    : progress.inputs;
-    const auto class_of = [&](std::int32_t number) -> std::uint64_t {
-      return number == 0 ? 0U : number + 1 == context_.microbatches ? 2U : 1U;
-    };
-    const std::uint64_t key = (static_cast<std::uint64_t>(action.kind) << 32U) |
-                              (static_cast<std::uint64_t>(action.stage) << 8U) |
-                              (class_of(done) << 4U) | class_of(action.microbatch);
     if (folds_) {
-      b_.once_per(key, {kNoModule, action.microbatch}, [&] { run_action(action); });
+      b_.once_per(
+          fold_key(action, progress), {kNoModule, action.microbatch}, [&] { run_action(action); });
     } else {
       run_action(action);
     }
     if (action.kind == ActionKind::kForward) {
       ++progress.forwards;
     } else if (is_compute(action.kind)) {
-      progress.inputs += weight ? 0 : 1;
+      progress.inputs += action.kind == ActionKind::kBackwardWeight ? 0 : 1;
       progress.weights += action.kind == ActionKind::kBackwardInput ? 0 : 1;
     }
   }

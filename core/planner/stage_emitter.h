@@ -39,6 +39,8 @@ class StageEmitter {
   void run_microbatches();
   void run_actions(const std::vector<Action>& actions);
   void run_action(const Action& action);
+  /// Actions with one key have one effect on counts and memory.
+  std::uint64_t fold_key(const Action& action, const Progress& progress) const;
   void forward(int chunk, std::int32_t microbatch, bool evaluate);
   void backward(int chunk, std::int32_t microbatch, BackwardPart part);
   void load_batch(int chunk, std::int32_t microbatch);

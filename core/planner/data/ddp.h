@@ -43,7 +43,7 @@ class Ddp : public ReplicatedParameters {
   void rebuild(ProgramBuilder& b);
   void start_pass();
   void launch_ready(ProgramBuilder& b);
-  void launch(ProgramBuilder& b, int bucket);
+  void launch(ProgramBuilder& b, int k);
   void reduce_used_map(ProgramBuilder& b);
   void finish_pass(ProgramBuilder& b);
   static void unpack_bucket(ProgramBuilder& b, const View& bucket, const std::vector<View>& parts);

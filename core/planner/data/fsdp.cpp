@@ -38,38 +38,18 @@ DType ShardedParameters::gathered_dtype() const {
 /// A block is a unit; all else is the root unit. ZeRO-3 has no root: every segment is a unit,
 /// unless the head shares the embedding's weight.
 void ShardedParameters::build_units(ProgramBuilder& b) {
-  const ModelGraph& graph = *context_.graph;
-  const bool zero3 = options().kind == DataKind::kZero3;
-  const bool shares = stage_.has_embedding && stage_.has_head && graph.model.tied_embeddings;
+  const bool shares =
+      stage_.has_embedding && stage_.has_head && context_.graph->model.tied_embeddings;
+  const bool all_own = options().kind == DataKind::kZero3 && !shares;
   for (int chunk = 0; chunk < stage_.chunks(); ++chunk) {
-    const PositionRange blocks = block_range(graph, stage_, chunk);
+    const PositionRange blocks = block_range(*context_.graph, stage_, chunk);
+    const bool folds = b.counting() && uniform_blocks() && blocks.last - blocks.first > 2;
     for (int position = stage_.begin(chunk); position < stage_.end(chunk); ++position) {
       // Counting: all middle blocks are one unit, the one whose hooks run.
-      const bool middle = b.counting() && uniform_blocks() && blocks.last - blocks.first > 2 &&
-                          position > blocks.first + 1 && position < blocks.last - 1;
-      if (middle) {
+      if (folds && position > blocks.first + 1 && position < blocks.last - 1) {
         unit_of_position_[static_cast<std::size_t>(position)] = unit_of(blocks.first + 1);
-        continue;
-      }
-      const Segment& segment = graph.segments[static_cast<std::size_t>(stage_.segment(position))];
-      const bool block = segment.layer >= 0 && options().wrap == WrapPolicy::kBlock;
-      const bool own = block || (zero3 && !shares);
-      if (!own && root_ == kNoUnit) {
-        root_ = static_cast<int>(units_.size());
-        units_.emplace_back().root = true;
-      }
-      const int index = own ? static_cast<int>(units_.size()) : root_;
-      if (own) {
-        units_.emplace_back();
-      }
-      unit_of_position_[static_cast<std::size_t>(position)] = index;
-      const auto count = static_cast<std::int32_t>(graph.form(segment).parameters.size());
-      for (std::int32_t i = 0; i < count; ++i) {
-        const std::int32_t parameter = segment.first_parameter + i;
-        if (stored(parameter) == parameter) {
-          unit(index).parameters.push_back(parameter);
-        }
-        unit_of_parameter_[static_cast<std::size_t>(parameter)] = index;
+      } else {
+        add_to_unit(position, all_own);
       }
     }
   }
@@ -84,6 +64,31 @@ void ShardedParameters::build_units(ProgramBuilder& b) {
       mark_norm_axes(context_, stage_, layout);
       each.layout = b.tables().layout(layout);
     }
+  }
+}
+
+/// Gives the segment a unit of its own, or makes it part of the root unit.
+void ShardedParameters::add_to_unit(int position, bool always_own) {
+  const ModelGraph& graph = *context_.graph;
+  const Segment& segment = graph.segments[static_cast<std::size_t>(stage_.segment(position))];
+  const bool block = segment.layer >= 0 && options().wrap == WrapPolicy::kBlock;
+  const bool own = block || always_own;
+  if (!own && root_ == kNoUnit) {
+    root_ = static_cast<int>(units_.size());
+    units_.emplace_back().root = true;
+  }
+  const int index = own ? static_cast<int>(units_.size()) : root_;
+  if (own) {
+    units_.emplace_back();
+  }
+  unit_of_position_[static_cast<std::size_t>(position)] = index;
+  const auto count = static_cast<std::int32_t>(graph.form(segment).parameters.size());
+  for (std::int32_t i = 0; i < count; ++i) {
+    const std::int32_t parameter = segment.first_parameter + i;
+    if (stored(parameter) == parameter) {
+      unit(index).parameters.push_back(parameter);
+    }
+    unit_of_parameter_[static_cast<std::size_t>(parameter)] = index;
   }
 }
 

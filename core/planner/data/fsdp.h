@@ -74,6 +74,7 @@ class ShardedParameters : public DataParallelism {
   bool stays_after_forward(const Unit& each) const;
   bool first_position(int position) const;
   void build_units(ProgramBuilder& b);
+  void add_to_unit(int position, bool always_own);
   void build_layout(const Unit& each, Layout& layout) const;
   int unit_of(int position) const { return unit_of_position_[static_cast<std::size_t>(position)]; }
   Unit& unit(int index) { return units_[static_cast<std::size_t>(index)]; }

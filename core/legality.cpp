@@ -244,6 +244,13 @@ constexpr LegalityRule kRules[] = {
      "must be 0 for model.family \"mlp\": it has no dropout",
      [](const Scenario& s) { return is_mlp(s) && s.training.dropout > 0; },
      nullptr},
+    {"mlp_counts_rows",
+     "training.loss_mean",
+     "must be mean_of_means for model.family \"mlp\": every row counts as one, so that the mean "
+     "over "
+     "all is the same number",
+     [](const Scenario& s) { return is_mlp(s) && s.training.loss_mean == LossMean::kGlobalTokens; },
+     nullptr},
     {"pp_within_layers",
      "strategy.pipeline.degree",
      "times strategy.pipeline.chunks must not exceed model.layers: every stage has a layer",

@@ -84,7 +84,9 @@ class Run {
   bool section(int index, int iteration) {
     verifier_.begin_section(index, iteration);
     const bool finished = machine_.run(index, iteration);
-    verifier_.end_section();
+    if (finished) {
+      verifier_.end_section();
+    }
     return finished;
   }
   bool sections(SectionKind kind) {

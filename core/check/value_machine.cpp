@@ -195,20 +195,31 @@ void ValueMachine::execute(const ValueSite& at) {
   }
 }
 
+/// What is given back was good for something: even where nobody reads it (a weight gathered for the
+/// backward of an embedding), it is what it claims to be.
 void ValueMachine::give_back(const ValueSite& at) {
+  const auto class_index = static_cast<std::size_t>(rank_of(at).class_index);
+  const std::uint32_t id = at.op->buffer;
+  if (places_[class_index].of(id).root != id) {
+    return;  // borrowed memory stays
+  }
   ValueMemory& memory = rank_of(at).memory;
-  const std::vector<Buffer>& buffers =
-      plan_.buffers[static_cast<std::size_t>(rank_of(at).class_index)];
-  const bool own =
-      places_[static_cast<std::size_t>(rank_of(at).class_index)].of(at.op->buffer).root ==
-      at.op->buffer;
-  if (own && buffers[at.op->buffer].category == Category::kGradient) {
-    hooks_.released(at, memory.raw(at.op->buffer));
+  const Buffer& buffer = plan_.buffers[class_index][id];
+  std::int64_t written = 0;
+  for (const ValuePiece& piece : memory.raw(id)) {
+    written += piece.elements;
   }
-  if (own && memory.raw(at.op->buffer).empty() && buffers[at.op->buffer].elements > 0) {
-    hooks_.problem(at, "nothing was ever written to the buffer");
+  const bool whole = buffer.category == Category::kGatheredParameter && buffer.parameter >= 0;
+  if ((written == 0 && buffer.elements > 0) || (whole && written < buffer.elements)) {
+    hooks_.problem(
+        at,
+        fmt::format(
+            "only {} of {} elements were ever written to the buffer", written, buffer.elements));
   }
-  memory.forget(at.op->buffer);
+  if (buffer.category == Category::kGradient) {
+    hooks_.released(at, memory.raw(id));
+  }
+  memory.forget(id);
 }
 
 bool ValueMachine::finish() {

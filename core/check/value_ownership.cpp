@@ -1,4 +1,5 @@
-// The value verifier on parameters at rest: which ranks hold which elements, in which version.
+// The value verifier on what is at rest: which ranks hold which elements of parameters in which
+// version, gradients after the optimizer, the checkpoint.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -6,6 +7,8 @@
 #include "core/check/value_verifier.h"
 
 namespace lockstep {
+
+using field::Number;
 
 void ValueVerifier::note_parameters(const ValueMachine& machine) {
   const ValueIteration& first = reference_.iteration(0);
@@ -103,6 +106,36 @@ void ValueVerifier::check_home(const ValueMachine& machine, const Home& home) {
                         : std::string(),
                     holds));
     return;
+  }
+}
+
+/// After the optimizer every gradient that is still there, owned or not, is the final one: what the
+/// user of a replica finds in it.
+void ValueVerifier::released(const ValueSite& site, const ValueSlab& gradient) {
+  if (section_ != SectionKind::kStep || site.op->phase != Phase::kOptimizer) {
+    return;
+  }
+  const ValueIteration& now = expected();
+  const Number unclip = field::inverse(now.coefficient);
+  for (const ValuePiece& piece : gradient) {
+    const Number number = field::multiply(piece.symbol.number, unclip);
+    if (number != 0 && now.gradient_of.count(number) == 0) {
+      problem(site, "a gradient that nobody steps with is not the final one of any parameter");
+      return;
+    }
+  }
+}
+
+void ValueVerifier::shard_written(const ValueSite& site, const ValueSlab& shard) {
+  const ValueIteration& next = reference_.iteration(iteration_ + 1);
+  for (const ValuePiece& piece : shard) {
+    const auto found = next.parameter_of.find(piece.symbol.number);
+    if (found != next.parameter_of.end()) {
+      written_.add(found->second, piece.symbol, piece.elements);
+    } else if (version_text(piece.symbol.number) != "no version of any parameter" &&
+               piece.symbol.number != 0) {
+      problem(site, "writes " + version_text(piece.symbol.number));
+    }
   }
 }
 

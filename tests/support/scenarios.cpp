@@ -206,7 +206,7 @@ void add_tensor(Collection& list) {
     s.training.dropout = 0.1;
   });
   list.add("experts, tp 2, dp 2", tiny_llama(), [&](Scenario& s) {
-    tensor(2, true)(s);
+    tensor(2, false)(s);
     s.strategy.data.degree = 2;
     s.model.experts = 3;
     s.model.experts_per_token = 2;

@@ -46,6 +46,9 @@ struct CheckContext {
               const std::string& message) const;
 };
 
+/// Mesh, sections and buffer tables fit each other: what check_structure() begins with.
+bool check_tables(const CheckContext& context);
+
 /// Fills `coordinates` and `groups`; indices and enumerators in range. False when the other rules
 /// cannot run on this plan.
 bool check_structure(CheckContext& context);

@@ -1,26 +1,21 @@
-// Rule "structure": every index and enumerator of a plan in range, so that the other rules and the
-// interpreters can index without asking; operands as many as the work takes.
+// Rule "structure", operations: every index and enumerator in range, so that the other rules and
+// the interpreters can index without asking; operands as many as the work takes. The tables they
+// index are checked before, in structure_tables.cpp.
 
-#include <algorithm>
 #include <string>
 
 #include <fmt/format.h>
 
 #include "core/check/operand_counts.h"
 #include "core/check/plan_rules.h"
+#include "core/check/ranges.h"
 #include "core/model_graph.h"
 #include "core/plan_text.h"
 
 namespace lockstep {
 namespace {
 
-constexpr AxisMask kAllAxes = (1U << static_cast<unsigned>(kAxisCount)) - 1U;
 constexpr std::uint16_t kAllFlags = kInPlace | kHostSync | kControl | kAccumulate;
-
-template <typename Enum>
-bool in_range(Enum value, Enum last) {
-  return static_cast<std::uint8_t>(value) <= static_cast<std::uint8_t>(last);
-}
 
 bool enumerators_in_range(const Operation& op) {
   return in_range(op.kind, OperationKind::kHost) && in_range(op.work, Work::kCommit) &&
@@ -29,158 +24,6 @@ bool enumerators_in_range(const Operation& op) {
          in_range(op.dtype, DType::kUint8) && in_range(op.issue, Issue::kWhenReady) &&
          (op.flags & ~kAllFlags) == 0;
 }
-
-/// What is wrong with the tables of a plan. A broken one makes all that follows meaningless.
-class TableCheck {
- public:
-  explicit TableCheck(const CheckContext& context) : plan_(context.plan), context_(context) {}
-
-  bool run() {
-    check_mesh();
-    if (good_) {
-      check_sizes();
-    }
-    if (good_) {
-      check_sections();
-      check_scalars();
-      for (std::size_t i = 0; i < plan_.buffers.size(); ++i) {
-        check_buffers(static_cast<int>(i));
-      }
-    }
-    return good_;
-  }
-
- private:
-  void fault(std::string message, int class_index = -1, int section = -1) {
-    good_ = false;
-    context_.problems.add({PlanRule::kStructure, std::move(message), class_index, section, -1});
-  }
-
-  void check_mesh() {
-    for (int number = 0; number < kAxisCount; ++number) {
-      const Axis axis = static_cast<Axis>(number);
-      if (plan_.mesh.size(axis) < 1) {
-        fault(fmt::format("axis {} has size {}", name_of(axis), plan_.mesh.size(axis)));
-      }
-    }
-    if ((plan_.class_axes & ~kAllAxes) != 0) {
-      fault(fmt::format("class axes {:#x} name an axis that does not exist", plan_.class_axes));
-    }
-    for (std::size_t i = 0; i < plan_.communicators.size(); ++i) {
-      if ((plan_.communicators[i].axes & ~kAllAxes) != 0) {
-        fault(fmt::format("communicator {} names an axis that does not exist", i));
-      }
-    }
-  }
-
-  void check_sizes() {
-    const auto classes = static_cast<std::size_t>(plan_.class_count());
-    if (plan_.buffers.size() != classes) {
-      fault(fmt::format("{} buffer tables for {} classes", plan_.buffers.size(), classes));
-    }
-    if (plan_.shapes.empty()) {
-      fault("shape table lacks entry 0 (none)");
-    }
-    for (std::size_t i = 0; i < plan_.sections.size(); ++i) {
-      const Section& section = plan_.sections[i];
-      if (!in_range(section.kind, SectionKind::kSave)) {
-        fault(fmt::format("section {} has an unknown kind", i), -1, static_cast<int>(i));
-      }
-      if (section.programs.size() != classes) {
-        fault(fmt::format(
-                  "section {} has {} programs for {} classes", i, section.programs.size(), classes),
-              -1,
-              static_cast<int>(i));
-      }
-    }
-  }
-
-  void check_sections() {
-    for (std::size_t i = 0; i < plan_.sections.size(); ++i) {
-      const Section& section = plan_.sections[i];
-      if (plan_.find(section.kind, section.variant) != &section) {
-        fault(fmt::format("{} is there twice", section_text(plan_, static_cast<int>(i))),
-              -1,
-              static_cast<int>(i));
-      }
-    }
-    for (const std::int32_t variant : plan_.variant_of_iteration) {
-      if (plan_.find(SectionKind::kStep, variant) == nullptr) {
-        fault(fmt::format("step variant {} has no section", variant));
-      }
-    }
-    if (plan_.variant_of_iteration.empty() &&
-        std::any_of(plan_.sections.begin(), plan_.sections.end(), [](const Section& section) {
-          return section.kind == SectionKind::kStep;
-        })) {
-      fault("variant_of_iteration names no step");
-    }
-  }
-
-  void check_scalars() {
-    for (std::size_t i = 0; i < plan_.scalars.size(); ++i) {
-      if (plan_.scalars[i].denominator == 0) {
-        fault(fmt::format("scalar {} divides by zero", i));
-      }
-    }
-  }
-
-  void check_buffers(int class_index) {
-    const std::vector<Buffer>& buffers = context_.buffers(class_index);
-    for (std::size_t id = 0; id < buffers.size(); ++id) {
-      const std::string what = buffer_fault(buffers, id);
-      if (!what.empty()) {
-        fault(fmt::format("class {} buffer {}: {}", class_index, id, what), class_index);
-      }
-    }
-  }
-
-  std::string buffer_fault(const std::vector<Buffer>& buffers, std::size_t id) const {
-    const Buffer& buffer = buffers[id];
-    if (!in_range(buffer.category, Category::kTemporary) ||
-        !in_range(buffer.dtype, DType::kUint8) || !in_range(buffer.lifetime, Lifetime::kStep) ||
-        !in_range(buffer.storage, Storage::kHost)) {
-      return "an enumerator is out of range";
-    }
-    if (buffer.elements < 0) {
-      return fmt::format("has {} elements", buffer.elements);
-    }
-    if (buffer.layout != kNoLayout && buffer.layout >= plan_.layouts.size()) {
-      return fmt::format("layout {} does not exist", buffer.layout);
-    }
-    if (plan_.graph != nullptr &&
-        buffer.parameter >= static_cast<std::int32_t>(plan_.graph->parameters.size())) {
-      return fmt::format("parameter {} does not exist", buffer.parameter);
-    }
-    return buffer.alias_of == kNoBuffer ? std::string() : alias_fault(buffers, buffer);
-  }
-
-  static std::string alias_fault(const std::vector<Buffer>& buffers, const Buffer& buffer) {
-    if (buffer.alias_of >= buffers.size()) {
-      return fmt::format("is an alias of buffer {}, which does not exist", buffer.alias_of);
-    }
-    const Buffer& lender = buffers[buffer.alias_of];
-    if (lender.alias_of != kNoBuffer) {
-      return fmt::format("is an alias of buffer {}, which is an alias itself", buffer.alias_of);
-    }
-    const std::int64_t begin = buffer.alias_offset * size_of(buffer.dtype);
-    const std::int64_t end = begin + buffer.elements * size_of(buffer.dtype);
-    if (begin < 0 || end > lender.bytes()) {
-      return fmt::format("is an alias of bytes [{}, {}) of buffer {}, which has {}",
-                         begin,
-                         end,
-                         buffer.alias_of,
-                         lender.bytes());
-    }
-    return {};
-  }
-
-  const Plan& plan_;
-  const CheckContext& context_;
-  bool good_ = true;
-};
-
-// ---- operations --------------------------------------------------------------------------------
 
 /// Faults of one operation. An empty text is no fault.
 class OperationCheck {
@@ -256,6 +99,11 @@ class OperationCheck {
       if (!in_range(view.axis, Axis::kNone)) {
         return "a view names an axis that does not exist";
       }
+      const int coordinates = view.axis == Axis::kNone ? 1 : plan_.mesh.size(view.axis);
+      if (!is_small(view.offset) || !is_small(view.elements) ||
+          !is_small(view.stride, kMaxElements / coordinates)) {
+        return "a view is larger than any buffer";
+      }
     }
     if (std::size_t{op.first_dependency} + op.dependencies > program_.dependencies.size()) {
       return "its dependencies lie outside the program's";
@@ -315,7 +163,7 @@ class OperationCheck {
       return fmt::format("is not a member of communicator {}",
                          group_text(plan_.communicators[op.communicator]));
     }
-    if (op.elements < 0) {
+    if (op.elements < 0 || !is_small(op.elements, kMaxElements / groups.members)) {
       return fmt::format("has {} elements", op.elements);
     }
     return message ? peer_fault(op) : root_fault(op, groups.members);
@@ -374,7 +222,7 @@ bool check_program(const CheckContext& context, int section, int class_index) {
 }  // namespace
 
 bool check_structure(CheckContext& context) {
-  if (!TableCheck(context).run()) {
+  if (!check_tables(context)) {
     return false;
   }
   context.coordinates = coordinates_of_classes(context.plan);

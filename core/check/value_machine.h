@@ -176,18 +176,30 @@ class ValueMachine {
   // Works: value_works.cpp, value_pack.cpp, value_steps.cpp.
   void work(const ValueSite& at);
   void rule(const ValueSite& at);
+  void read_operands(const ValueSite& at);
+  void write_results(const ValueSite& at);
+  void tell_statistics(const ValueSite& at);
   void bookkeeping(const ValueSite& at);
   void add(const ValueSite& at);
   void scale(const ValueSite& at);
   void pack(const ValueSite& at);
   void unpack(const ValueSite& at);
   void initialize(const ValueSite& at);
+  /// First values of a parameter whose tensor has so many elements here.
+  ValueSymbol first_symbol(const ValueSite& at, std::int32_t parameter, std::int64_t elements);
+  void first_values_by_layout(const ValueSite& at, const View& view, const Layout& layout);
   void load_batch(const ValueSite& at);
   void count_tokens(const ValueSite& at);
   void unscale_and_check(const ValueSite& at);
   void sum_squares(const ValueSite& at);
   void clip_coefficient(const ValueSite& at);
   void optimizer(const ValueSite& at);
+  /// One stretch of it: (parameter, gradient, states...) to (parameter, states...).
+  void step_stretch(const ValueSite& at,
+                    std::int64_t offset,
+                    std::int64_t elements,
+                    std::span<const ValueSymbol* const> symbols,
+                    std::span<ValueSlab> after);
   void guard(const ValueSite& at);
 
   // Operands.
@@ -209,7 +221,7 @@ class ValueMachine {
   /// Its scalar, or the number that another operation made; for a loss, sets `loss_factor` too.
   void read_loss_factors(const ValueSite& at, ValueCall& call, field::Number& scale);
   /// Recomputation gives what forward gave, also where nobody reads it.
-  void compare_with_forward(const ValueSite& at, std::size_t output, field::Number number);
+  void compare_with_forward(const ValueSite& at, std::size_t output, field::Number result);
   void trace(const ValueSite& at, std::size_t output);
   std::int32_t layout_coordinate(const ValueSite& at, const View& view, const Layout& layout);
   int microbatch(const ValueSite& at) const {

@@ -10,45 +10,54 @@ namespace lockstep {
 
 using field::Number;
 
+namespace {
+
+/// Buffers in which parameters live from step to step.
+bool keeps_parameters(const Buffer& buffer) {
+  return buffer.lifetime == Lifetime::kPersistent &&
+         (buffer.category == Category::kParameter || buffer.category == Category::kOptimizer) &&
+         (buffer.parameter >= 0 || buffer.layout != kNoLayout);
+}
+
+}  // namespace
+
 void ValueVerifier::note_parameters(const ValueMachine& machine) {
-  const ValueIteration& first = reference_.iteration(0);
   ValueCoverage owned;
   for (int rank = 0; rank < machine.rank_count(); ++rank) {
     const std::vector<Buffer>& buffers =
         plan_.buffers[static_cast<std::size_t>(machine.class_of(rank))];
     for (std::uint32_t root = 0; root < buffers.size(); ++root) {
-      const Buffer& buffer = buffers[root];
-      const bool keeps =
-          buffer.lifetime == Lifetime::kPersistent &&
-          (buffer.category == Category::kParameter || buffer.category == Category::kOptimizer);
-      const bool has_parameters = buffer.parameter >= 0 || buffer.layout != kNoLayout;
-      if (!keeps || !has_parameters) {
-        continue;
-      }
-      bool any = false;
-      for (const ValuePiece& piece : machine.memory(rank).raw(root)) {
-        const auto found = first.parameter_of.find(piece.symbol.number);
-        if (found != first.parameter_of.end()) {
-          owned.add(found->second, piece.symbol, piece.elements);
-          any = true;
-        } else if (buffer.category == Category::kParameter && piece.symbol.number != 0) {
-          general_problem(
-              rank,
-              fmt::format("parameter buffer {} holds {}, not first values{}",
-                          root,
-                          version_text(piece.symbol.number),
-                          buffer.parameter >= 0 ? " of " + graph().parameter_name(buffer.parameter)
-                                                : std::string()));
-        }
-      }
-      if (any) {
-        homes_.push_back({rank, root, machine.memory(rank).raw(root)});
+      if (keeps_parameters(buffers[root])) {
+        note_home({rank, root, machine.memory(rank).raw(root)}, buffers[root], owned);
       }
     }
   }
   const std::string missing = owned.missing(graph());
   if (!missing.empty()) {
     general_problem(-1, "no rank owns some elements: " + missing);
+  }
+}
+
+void ValueVerifier::note_home(Home home, const Buffer& buffer, ValueCoverage& owned) {
+  const ValueIteration& first = reference_.iteration(0);
+  bool any = false;
+  for (const ValuePiece& piece : home.contents) {
+    const auto found = first.parameter_of.find(piece.symbol.number);
+    if (found != first.parameter_of.end()) {
+      owned.add(found->second, piece.symbol, piece.elements);
+      any = true;
+    } else if (buffer.category == Category::kParameter && piece.symbol.number != 0) {
+      general_problem(
+          home.rank,
+          fmt::format("parameter buffer {} holds {}, not first values{}",
+                      home.root,
+                      version_text(piece.symbol.number),
+                      buffer.parameter >= 0 ? " of " + graph().parameter_name(buffer.parameter)
+                                            : std::string()));
+    }
+  }
+  if (any) {
+    homes_.push_back(std::move(home));
   }
 }
 

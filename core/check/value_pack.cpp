@@ -67,8 +67,8 @@ void overlay(const ValueSlab& below, ValueSlab& slab) {
 
 }  // namespace
 
-/// Which coordinate of a layout this rank is: along the view's axis, else along the axis (or the
-/// data axes together) whose size is the layout's.
+/// Which coordinate of a layout this rank is: along the view's axis, else along the axis whose size
+/// is the layout's: the data axes, one or both, before others of the same size.
 std::int32_t ValueMachine::layout_coordinate(const ValueSite& at,
                                              const View& view,
                                              const Layout& layout) {
@@ -79,13 +79,16 @@ std::int32_t ValueMachine::layout_coordinate(const ValueSite& at,
   if (view.axis != Axis::kNone && plan_.mesh.size(view.axis) == layout.coordinates) {
     return memory.coordinate(view.axis);
   }
-  for (const Axis axis : {Axis::kData, Axis::kDataReplica, Axis::kTensor, Axis::kPipeline}) {
-    if (plan_.mesh.size(axis) == layout.coordinates) {
-      return memory.coordinate(axis);
-    }
+  if (plan_.mesh.size(Axis::kData) == layout.coordinates) {
+    return memory.coordinate(Axis::kData);
   }
   if (plan_.mesh.count(kDataAxes) == layout.coordinates) {
     return rank_of(at).data;
+  }
+  for (const Axis axis : {Axis::kDataReplica, Axis::kTensor, Axis::kPipeline}) {
+    if (plan_.mesh.size(axis) == layout.coordinates) {
+      return memory.coordinate(axis);
+    }
   }
   hooks_.problem(at,
                  fmt::format("no axis has the {} coordinates of the layout", layout.coordinates));
@@ -150,6 +153,7 @@ void ValueMachine::pack(const ValueSite& at) {
       append_at(slab_, part_, end);
       end += view.elements;
     }
+    scale_slab(slab_, constant_factor(*at.op));
   } else {
     const Layout& layout = plan_.layouts[at.op->layout];
     const std::vector<Buffer>& buffers =
@@ -182,6 +186,7 @@ void ValueMachine::pack(const ValueSite& at) {
     for (const ValuePiece& piece : pieces) {
       append(slab_, piece);
     }
+    scale_slab(slab_, constant_factor(*at.op));
     if (from.size() < layout.entries.size()) {
       // Some of the entries: the others keep what they have.
       rank_of(at).memory.read(to, operand);
@@ -189,7 +194,6 @@ void ValueMachine::pack(const ValueSite& at) {
     }
     fill_with_zeros(slab_, to.elements);
   }
-  scale_slab(slab_, constant_factor(*at.op));
   write(at, to, slab_);
   // Where synchronised batch norm keeps its own gradient sums apart from those of all ranks.
   const bool sums_of_all = options_.copies > 1 && at.op->module != kNoModule &&
@@ -249,40 +253,45 @@ void ValueMachine::unpack(const ValueSite& at) {
 
 // ---- first values ------------------------------------------------------------------------------
 
+ValueSymbol ValueMachine::first_symbol(const ValueSite& at,
+                                       std::int32_t parameter,
+                                       std::int64_t elements) {
+  const int t = plan_.mesh.size(Axis::kTensor);
+  const ParameterDef& definition = plan_.graph->parameter(parameter);
+  const bool sliced = t > 1 && definition.cut != ParameterCut::kNone &&
+                      elements == local_rows(definition, t) * local_columns(definition, t);
+  return {hooks_.initial(at, parameter), 0, sliced ? rank_of(at).tensor_index : 0, sliced ? t : 1};
+}
+
+void ValueMachine::first_values_by_layout(const ValueSite& at,
+                                          const View& view,
+                                          const Layout& layout) {
+  const bool whole = view.elements == layout.padded_elements();
+  const std::int32_t first = whole ? 0 : layout_coordinate(at, view, layout);
+  const std::int32_t last = whole ? layout.coordinates : first + 1;
+  for (std::int32_t c = first; c < last; ++c) {
+    const std::int64_t base = (c - first) * layout.elements_per_coordinate;
+    for (const LayoutEntry& entry : layout.entries) {
+      const ValueSymbol symbol = first_symbol(at, entry.parameter, entry.elements());
+      for_each_piece(entry, c, [&](const LayoutPiece& piece) {
+        append(slab_, {base + piece.offset, piece.elements, symbol.after(piece.first)});
+      });
+    }
+  }
+}
+
 /// A buffer with a layout gets its coordinate's pieces, one with a parameter that parameter (its
 /// tensor-parallel slice), any other one a number of its own, the same on all ranks.
 void ValueMachine::initialize(const ValueSite& at) {
-  const std::vector<Buffer>& buffers =
-      plan_.buffers[static_cast<std::size_t>(rank_of(at).class_index)];
-  const int t = plan_.mesh.size(Axis::kTensor);
-  const auto symbol = [&](std::int32_t id, std::int64_t tensor_elements) {
-    const ParameterDef& definition = plan_.graph->parameter(id);
-    const bool sliced = t > 1 && definition.cut != ParameterCut::kNone &&
-                        tensor_elements == local_rows(definition, t) * local_columns(definition, t);
-    return ValueSymbol{
-        hooks_.initial(at, id), 0, sliced ? rank_of(at).tensor_index : 0, sliced ? t : 1};
-  };
   for (const View& view : outputs(at)) {
-    const Buffer& buffer = buffers[view.buffer];
+    const Buffer& buffer =
+        plan_.buffers[static_cast<std::size_t>(rank_of(at).class_index)][view.buffer];
     const std::uint16_t id = at.op->layout != kNoLayout ? at.op->layout : buffer.layout;
     slab_.clear();
     if (id != kNoLayout) {
-      const Layout& layout = plan_.layouts[id];
-      const std::int32_t coordinate = layout_coordinate(at, view, layout);
-      const bool whole = view.elements == layout.padded_elements();
-      for (std::int32_t c = whole ? 0 : coordinate;
-           c < (whole ? layout.coordinates : coordinate + 1);
-           ++c) {
-        const std::int64_t base = whole ? c * layout.elements_per_coordinate : 0;
-        for (const LayoutEntry& entry : layout.entries) {
-          const ValueSymbol first = symbol(entry.parameter, entry.elements());
-          for_each_piece(entry, c, [&](const LayoutPiece& piece) {
-            append(slab_, {base + piece.offset, piece.elements, first.after(piece.first)});
-          });
-        }
-      }
+      first_values_by_layout(at, view, plan_.layouts[id]);
     } else if (buffer.parameter >= 0) {
-      slab_.push_back({0, view.elements, symbol(buffer.parameter, view.elements)});
+      slab_.push_back({0, view.elements, first_symbol(at, buffer.parameter, view.elements)});
     } else {
       const bool statistics = buffer.category == Category::kParameter;
       const Number first = statistics ? hooks_.initial_statistics(at, view.buffer)

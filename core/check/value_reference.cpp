@@ -164,7 +164,8 @@ void ValueReference::run_step(int k) {
   const auto section = static_cast<int>(&plan_.step(k) - plan_.sections.data());
   const std::size_t parameters = now.before.size();
   now.contributions.assign(parameters, {});
-  const auto places = static_cast<std::size_t>(setting_.data * setting_.microbatches);
+  const auto microbatches = static_cast<std::size_t>(setting_.microbatches);
+  const std::size_t places = static_cast<std::size_t>(setting_.data) * microbatches;
   for (std::vector<Number>& by_place : now.contributions) {
     by_place.assign(places, 0);
   }
@@ -175,7 +176,7 @@ void ValueReference::run_step(int k) {
     recorder_->begin(now, setting_.data);
     machine_->run(section, k, m);
     for (int d = 0; d < setting_.data; ++d) {
-      const auto place = static_cast<std::size_t>(d * setting_.microbatches + m);
+      const auto place = static_cast<std::size_t>(d) * microbatches + static_cast<std::size_t>(m);
       for (std::size_t p = 0; p < parameters; ++p) {
         now.contributions[p][place] = recorder_->gradients[static_cast<std::size_t>(d)][p];
       }

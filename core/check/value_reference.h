@@ -82,7 +82,7 @@ class ValueReference {
   void start();
   void make_next();
   void run_step(int k);
-  void combine(ValueIteration& next) const;
+  void combine(ValueIteration& now) const;
   void move_parameters(int from, int to);
 
   const Plan& plan_;

@@ -79,6 +79,51 @@ void ValueMachine::clip_coefficient(const ValueSite& at) {
   write(at, outputs(at).front(), {hooks_.clip(at, sum), 0, 0, 1});
 }
 
+namespace {
+
+/// Whether an optimizer state can be that of the parameter: zeros, or of the same elements.
+bool fits(const ValueSymbol& state, const ValueSymbol& parameter) {
+  return state.number == 0 || (state.begin == parameter.begin && state.same_slice(parameter));
+}
+
+}  // namespace
+
+void ValueMachine::step_stretch(const ValueSite& at,
+                                std::int64_t offset,
+                                std::int64_t elements,
+                                std::span<const ValueSymbol* const> symbols,
+                                std::span<ValueSlab> after) {
+  if (symbols[0] == nullptr) {
+    return;  // padding
+  }
+  if (symbols[0]->number == 0) {
+    append(after[0], {offset, elements, {}});  // padding with zeros
+    return;
+  }
+  if (symbols[1] == nullptr) {
+    hooks_.problem(at, fmt::format("{} elements of the gradient are uninitialised", elements));
+    return;
+  }
+  const std::size_t states = symbols.size() - 2;
+  ValueStep step{elements, *symbols[0], *symbols[1], static_cast<int>(states), {}};
+  for (std::size_t s = 0; s < states; ++s) {
+    const ValueSymbol* state = symbols[2 + s];
+    if (state == nullptr || !fits(*state, step.parameter)) {
+      hooks_.problem(at,
+                     state == nullptr ? "optimizer state is uninitialised"
+                                      : "optimizer state belongs to other elements");
+      return;
+    }
+    step.state[s] = state->number;
+  }
+  const ValueSymbol like = step.parameter;
+  hooks_.step(at, step);
+  append(after[0], {offset, elements, step.parameter});
+  for (std::size_t s = 0; s < states; ++s) {
+    append(after[1 + s], {offset, elements, {step.state[s], like.begin, like.index, like.of}});
+  }
+}
+
 /// (parameter, gradient, states...) -> parameter, states..., compute copy of the parameter?
 void ValueMachine::optimizer(const ValueSite& at) {
   const std::span<const View> from = inputs(at);
@@ -97,39 +142,7 @@ void ValueMachine::optimizer(const ValueSite& at) {
   std::array<ValueSlab, 3> after;  // parameter, states
   zip(std::span<const ValueSlab* const>(pointers.data(), 2 + states),
       [&](std::int64_t offset, std::int64_t elements, auto symbols) {
-        if (symbols[0] == nullptr) {
-          return;  // padding
-        }
-        if (symbols[0]->number == 0) {
-          append(after[0], {offset, elements, {}});  // padding with zeros
-          return;
-        }
-        if (symbols[1] == nullptr) {
-          hooks_.problem(at,
-                         fmt::format("{} elements of the gradient are uninitialised", elements));
-          return;
-        }
-        ValueStep step{elements, *symbols[0], *symbols[1], static_cast<int>(states), {}};
-        for (std::size_t s = 0; s < states; ++s) {
-          const ValueSymbol* state = symbols[2 + s];
-          const bool fits =
-              state != nullptr && (state->number == 0 || (state->begin == step.parameter.begin &&
-                                                          state->same_slice(step.parameter)));
-          if (!fits) {
-            hooks_.problem(at,
-                           state == nullptr ? "optimizer state is uninitialised"
-                                            : "optimizer state belongs to other elements");
-            return;
-          }
-          step.state[s] = state->number;
-        }
-        const ValueSymbol like = step.parameter;
-        hooks_.step(at, step);
-        append(after[0], {offset, elements, step.parameter});
-        for (std::size_t s = 0; s < states; ++s) {
-          append(after[1 + s],
-                 {offset, elements, {step.state[s], like.begin, like.index, like.of}});
-        }
+        step_stretch(at, offset, elements, symbols, after);
       });
   write(at, to[0], after[0]);
   for (std::size_t s = 0; s < states && 1 + s < to.size(); ++s) {

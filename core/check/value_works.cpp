@@ -264,11 +264,40 @@ void ValueMachine::read_loss_factors(const ValueSite& at, ValueCall& call, Numbe
   }
 }
 
+/// The operands as tensors; a loss has five and then its factors.
+void ValueMachine::read_operands(const ValueSite& at) {
+  const std::span<const View> from = inputs(at);
+  const std::size_t count =
+      at.op->work == Work::kLossFinish ? std::min<std::size_t>(from.size(), 5) : from.size();
+  tensors_in_.clear();
+  for (std::size_t i = 0; i < count; ++i) {
+    tensors_in_.push_back(tensor(at, from[i]));
+  }
+  tensors_out_.clear();
+  for (const View& view : outputs(at)) {
+    tensors_out_.push_back({{}, view.elements});
+  }
+}
+
+void ValueMachine::write_results(const ValueSite& at) {
+  const std::span<const View> to = outputs(at);
+  const Work kind = at.op->work;
+  for (std::size_t k = 0; k < to.size(); ++k) {
+    compare_with_forward(at, k, tensors_out_[k].symbol.number);
+    trace(at, k);
+    const bool adds = at.op->has(kAccumulate) && k >= first_accumulated(kind) &&
+                      k < end_accumulated(kind, to.size());
+    if (adds) {
+      accumulate(at, to[k], tensors_out_[k].symbol);
+    } else {
+      write(at, to[k], tensors_out_[k].symbol);
+    }
+  }
+}
+
 void ValueMachine::rule(const ValueSite& at) {
   const Rank& rank = rank_of(at);
   const Work kind = at.op->work;
-  const std::span<const View> from = inputs(at);
-  const std::span<const View> to = outputs(at);
   Operation op = *at.op;
   op.microbatch = static_cast<std::int16_t>(microbatch(at));
   ValueCall call;
@@ -282,53 +311,37 @@ void ValueMachine::rule(const ValueSite& at) {
   Number scale = 1;
   if (kind == Work::kLossFinish) {
     read_loss_factors(at, call, scale);
+    loss_factor_ = field::multiply(call.factor, scale);
   }
-  const std::size_t operands =
-      kind == Work::kLossFinish ? std::min<std::size_t>(from.size(), 5) : from.size();
-  tensors_in_.clear();
-  for (std::size_t i = 0; i < operands; ++i) {
-    tensors_in_.push_back(tensor(at, from[i]));
-  }
-  tensors_out_.clear();
-  for (const View& view : to) {
-    tensors_out_.push_back({{}, view.elements});
-  }
+  read_operands(at);
   call.inputs = tensors_in_;
   call.outputs = tensors_out_;
   std::string wrong = apply_value_rule(call);
   if (!wrong.empty()) {
     hooks_.problem(at, std::move(wrong));
   }
-  const bool updates = op.phase == Phase::kForward || op.phase == Phase::kEvaluate;
-  if (kind == Work::kBnApply && to.size() > 1 && updates) {
+  if (kind == Work::kLossFinish && tensors_out_.size() > 1) {
+    Number& dlogits = tensors_out_[1].symbol.number;
+    dlogits = field::multiply(dlogits, scale);
+  }
+  if (kind == Work::kBnApply) {
+    tell_statistics(at);
+  }
+  write_results(at);
+  const bool meets_copies = options_.copies > 1 && kind == Work::kBnSums &&
+                            plan_.graph->model.mlp_norm == MlpNormKind::kSyncBatchNorm;
+  if (meets_copies) {
+    join(plan_.communicators.size(), at, outputs(at).front());
+  }
+}
+
+void ValueMachine::tell_statistics(const ValueSite& at) {
+  const bool updates = at.op->phase == Phase::kForward || at.op->phase == Phase::kEvaluate;
+  if (tensors_out_.size() > 1 && updates) {
     hooks_.statistics(at,
-                      rank.memory.root_of(to[1]),
+                      rank_of(at).memory.root_of(outputs(at)[1]),
                       tensors_in_.back().symbol.number,
                       tensors_out_[1].symbol.number);
-  }
-  if (kind == Work::kLossFinish) {
-    loss_factor_ = field::multiply(call.factor, scale);
-    if (to.size() > 1) {
-      Number& dlogits = tensors_out_[1].symbol.number;
-      dlogits = field::multiply(dlogits, scale);
-    }
-  }
-  for (std::size_t k = 0; k < to.size(); ++k) {
-    compare_with_forward(at, k, tensors_out_[k].symbol.number);
-    trace(at, k);
-    const bool adds =
-        op.has(kAccumulate) && k >= first_accumulated(kind) && k < end_accumulated(kind, to.size());
-    if (adds) {
-      accumulate(at, to[k], tensors_out_[k].symbol);
-    } else {
-      write(at, to[k], tensors_out_[k].symbol);
-    }
-  }
-  const bool meets_copies = options_.copies > 1 &&
-                            plan_.graph->model.mlp_norm == MlpNormKind::kSyncBatchNorm &&
-                            kind == Work::kBnSums;
-  if (meets_copies) {
-    join(plan_.communicators.size(), at, to.front());
   }
 }
 

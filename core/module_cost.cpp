@@ -179,7 +179,8 @@ void Costing::add_position() {
 /// section 4.1).
 void Costing::add_attention_flops() {
   const ModelSpec& model = graph_.model;
-  const auto heads = static_cast<double>(sizes_.batch * (model.heads / sizes_.tensor));
+  const std::int64_t local_heads = model.heads / sizes_.tensor;
+  const auto heads = static_cast<double>(sizes_.batch * local_heads);
   const auto seq = static_cast<double>(sizes_.seq);
   const double product = 2 * heads * seq * seq * static_cast<double>(model.head_dim);
   cost_.forward_flops = 2 * product;

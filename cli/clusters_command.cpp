@@ -127,7 +127,7 @@ struct ClustersCommand {
 
 void add_clusters_command(CLI::App& program, Action& action) {
   const auto command = std::make_shared<ClustersCommand>();
-  CLI::App* app = program.add_subcommand("clusters", "named machines, or one of them in detail");
+  CLI::App* app = program.add_subcommand("clusters");
   app->description(kDescription);
   app->add_option("name", command->name, "preset to show with its sources");
   app->add_flag("--json", command->json, "JSON; of one cluster: a file that --cluster reads");

@@ -105,7 +105,7 @@ int run(bool json) {
 
 void add_doctor_command(CLI::App& program, Action& action) {
   const auto json = std::make_shared<bool>(false);
-  CLI::App* app = program.add_subcommand("doctor", "what this machine and this build have");
+  CLI::App* app = program.add_subcommand("doctor");
   app->description(kDescription);
   app->add_flag("--json", *json, "one JSON object");
   app->callback([json, &action] { action = [json] { return run(*json); }; });

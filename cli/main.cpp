@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <new>
 #include <string>
 #include <vector>
@@ -25,6 +26,16 @@ constexpr const char* kDescription =
     "  lockstep models llama-3.1-8b\n\n"
     "Exit codes: 0 ok, 1 a check failed or it does not fit (--strict), 2 usage, 3 bad input file,\n"
     "7 not supported here, 130 interrupted.\n";
+
+/// Lists commands with the first line of their description: the examples are theirs.
+class ShortFormatter : public CLI::Formatter {
+ public:
+  std::string make_subcommand(const CLI::App* command) const override {
+    const std::string description = command->get_description();
+    return fmt::format(
+        "  {:<10}{}\n", command->get_name(), description.substr(0, description.find('\n')));
+  }
+};
 
 /// Help of the command that was being read, or of the program.
 std::string help_hint(const CLI::App& program) {
@@ -85,6 +96,7 @@ void refuse_leftovers(const CLI::App& program) {
 int run(int argc, char** argv) {
   CLI::App program(kDescription, "lockstep");
   program.set_version_flag("--version", "lockstep " LOCKSTEP_VERSION);
+  program.formatter(std::make_shared<ShortFormatter>());
   program.allow_extras();
   Action action;
   add_memory_command(program, action);

@@ -51,7 +51,7 @@ struct MemoryCommand {
 
 void add_memory_command(CLI::App& program, Action& action) {
   const auto command = std::make_shared<MemoryCommand>();
-  CLI::App* app = program.add_subcommand("memory", "memory budget of every rank");
+  CLI::App* app = program.add_subcommand("memory");
   app->description(kDescription);
   CLI::Option* json = app->add_flag("--json", command->json, "one JSON object");
   app->add_flag("--csv", command->csv, "one line per rank class and category")->excludes(json);

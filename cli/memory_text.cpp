@@ -132,40 +132,52 @@ std::string others_text(const MemoryReport& report) {
   return "\n" + table.text("  ");
 }
 
+/// One term: its bytes, the formula that gives them, what they are.
 std::string term_text(const MemoryTerm& term) {
-  return fmt::format("    {:>15} B  = {}\n    {:17}  {} [{}; {}]\n",
-                     grouped(term.bytes),
-                     term.formula,
-                     "",
-                     term.name,
-                     name_of(term.basis),
-                     term.source);
+  return fmt::format("    {:>15} = {}: {}\n", grouped(term.bytes), term.formula, term.name);
+}
+
+std::string origin(const MemoryTerm& term) {
+  return fmt::format("[{}: {}]", name_of(term.basis), term.source);
+}
+
+/// Terms of a category share their source. A plan that was only counted has no terms.
+std::string explain_category(const RankMemory& it, Category category) {
+  const std::int64_t bytes = it.bytes[static_cast<std::size_t>(category)];
+  std::string text =
+      fmt::format("  {}: {} B = {}", name_of(category), grouped(bytes), bytes_text(bytes));
+  std::string terms;
+  for (const LedgerRow& row : it.rows) {
+    if (row.category == category) {
+      text += terms.empty() ? "  " + origin(row.term) : "";
+      terms += term_text(row.term);
+    }
+  }
+  return text + (terms.empty() ? "  (counted)\n" : "\n" + terms);
+}
+
+std::string explain_terms(const char* title,
+                          std::int64_t bytes,
+                          const std::vector<MemoryTerm>& terms) {
+  std::string text = fmt::format("  {}: {} B = {}\n", title, grouped(bytes), bytes_text(bytes));
+  for (const MemoryTerm& term : terms) {
+    text += term_text(term);
+    text += fmt::format("    {:>15}   {}\n", "", origin(term));
+  }
+  return text;
 }
 
 std::string explain_text(const RankMemory& it) {
   std::string text = fmt::format("\nrank {}, term by term\n", it.rank);
   for (int i = 0; i < kCategoryCount; ++i) {
-    const auto category = static_cast<Category>(i);
-    const std::int64_t bytes = it.bytes[static_cast<std::size_t>(i)];
-    if (bytes == 0) {
-      continue;
-    }
-    text += fmt::format("  {}: {} B = {}\n", name_of(category), grouped(bytes), bytes_text(bytes));
-    for (const LedgerRow& row : it.rows) {
-      if (row.category == category) {
-        text += term_text(row.term);
-      }
+    if (it.bytes[static_cast<std::size_t>(i)] > 0) {
+      text += explain_category(it, static_cast<Category>(i));
     }
   }
-  const auto add = [&text](const char* title, std::int64_t bytes, const auto& terms) {
-    text += fmt::format("  {}: {} B = {}\n", title, grouped(bytes), bytes_text(bytes));
-    for (const MemoryTerm& term : terms) {
-      text += term_text(term);
-    }
-  };
-  add("non_tensor", it.non_tensor_bytes(), it.non_tensor);
-  add("upper bound beyond the peak", it.upper_bound_bytes() - it.peak_bytes(), it.margins);
-  return text;
+  text += explain_terms("non_tensor", it.non_tensor_bytes(), it.non_tensor);
+  return text + explain_terms("upper bound beyond the peak",
+                              it.upper_bound_bytes() - it.peak_bytes(),
+                              it.margins);
 }
 
 std::string changes_text(const std::vector<MemoryChange>& changes) {

@@ -263,7 +263,7 @@ struct ModelsCommand {
 
 void add_models_command(CLI::App& program, Action& action) {
   const auto command = std::make_shared<ModelsCommand>();
-  CLI::App* app = program.add_subcommand("models", "named models, or one of them in detail");
+  CLI::App* app = program.add_subcommand("models");
   app->description(kDescription);
   CLI::Option* name = app->add_option("name", command->name, "preset to show module by module");
   app->add_option("--config", command->config, "Hugging Face config.json instead")->excludes(name);

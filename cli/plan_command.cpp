@@ -287,7 +287,7 @@ struct PlanCommand {
 
 void add_plan_command(CLI::App& program, Action& action) {
   const auto command = std::make_shared<PlanCommand>();
-  CLI::App* app = program.add_subcommand("plan", "operations of every rank in order");
+  CLI::App* app = program.add_subcommand("plan");
   app->description(kDescription);
   app->add_option("--rank", command->rank, "whose operations (default 0)");
   app->add_option("--section", command->section, "init|step|evaluate|save (default step)");

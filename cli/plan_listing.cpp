@@ -46,7 +46,7 @@ Cells cells_of(const Listing& listing, const Operation& op) {
   if (has_message(op)) {
     const bool collective = op.kind == OperationKind::kCollective;
     cells.collective = collective ? std::string(name_of(op.collective)) : "";
-    cells.group = group_text(plan.communicators[op.communicator]);
+    cells.group = group_text(plan.mesh, plan.communicators[op.communicator]);
     cells.reduction = op.reduction == Reduction::kNone ? "" : std::string(name_of(op.reduction));
     cells.elements = std::to_string(op.elements);
     cells.dtype = name_of(op.dtype);

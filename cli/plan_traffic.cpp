@@ -63,8 +63,10 @@ std::vector<Traffic> traffic_of(const Plan& plan, const Program& program) {
     const Communicator& group = plan.communicators[op.communicator];
     if (found == first.end()) {
       first.push_back(&op);
-      all.push_back(
-          {group_text(group), kind_of(op), std::string(name_of(op.dtype)), op.has(kControl)});
+      all.push_back({group_text(plan.mesh, group),
+                     kind_of(op),
+                     std::string(name_of(op.dtype)),
+                     op.has(kControl)});
     }
     add(all[index], op, size_of_group(plan, group));
   }

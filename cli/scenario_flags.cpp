@@ -73,21 +73,18 @@ bool ScenarioFlags::sets(const char* key) const {
 
 void ScenarioFlags::add_to(CLI::App& command) {
   const char* group = "Scenario";
-  command.add_option("--scenario", file_, "scenario.json to start from")->group(group);
-  CLI::Option* model =
-      command.add_option("--model", model_, "preset; `lockstep models` lists them")->group(group);
-  command.add_option("--config", config_, "Hugging Face config.json")
-      ->group(group)
-      ->excludes(model);
-  command
-      .add_option("--cluster",
-                  cluster_,
-                  "preset or file (default dgx-h100); `lockstep clusters` lists them")
-      ->group(group);
+  // Given twice, the last counts: people append flags to a command that they have.
+  const auto add = [&](const char* flag, auto& value, const char* help) {
+    return command.add_option(flag, value, help)->group(group)->take_last();
+  };
+  add("--scenario", file_, "scenario.json to start from");
+  CLI::Option* model = add("--model", model_, "preset; `lockstep models` lists them");
+  add("--config", config_, "Hugging Face config.json")->excludes(model);
+  add("--cluster", cluster_, "preset or file (default dgx-h100); `lockstep clusters` lists them");
   given_.reserve(std::size(kFlags));
   for (const FlagRow& row : kFlags) {
     given_.push_back({row.flag, row.key, std::nullopt});
-    command.add_option(row.flag, given_.back().value, row.help)->group(group);
+    add(row.flag, given_.back().value, row.help);
   }
   command.get_option("--accumulate")->excludes(command.get_option("--global-batch"));
   command
@@ -95,10 +92,7 @@ void ScenarioFlags::add_to(CLI::App& command) {
                 sequence_parallel_,
                 "shard activations between the matrices of tensor parallelism")
       ->group(group);
-  command
-      .add_option(
-          "--schedule-csv", actions_file_, "PyTorch pipeline action CSV that replaces the schedule")
-      ->group(group);
+  add("--schedule-csv", actions_file_, "PyTorch pipeline action CSV that replaces the schedule");
   command.add_option("--set", set_, "KEY=VALUE for any key of the scenario; may be repeated")
       ->group(group)
       ->allow_extra_args(false);

@@ -79,21 +79,28 @@ class Walk {
     }
   }
 
+  /// The operation that is issued at the peak, or null.
+  const Operation* operation_at(const PeakPoint& point) const {
+    const std::vector<Operation>& operations = program(point.section).operations;
+    for (std::size_t i = point.operations; i < operations.size(); ++i) {
+      if (operations[i].kind != OperationKind::kAlloc &&
+          operations[i].kind != OperationKind::kFree) {
+        return &operations[i];
+      }
+    }
+    return nullptr;
+  }
+
   MemoryPeak name(const PeakPoint& point) const {
     MemoryPeak peak;
     for (const std::uint32_t id : live()) {
       peak.bytes[static_cast<std::size_t>(buffer(id).category)] += buffer(id).bytes();
     }
-    const std::vector<Operation>& operations = program(point.section).operations;
-    for (std::size_t i = point.operations; i < operations.size(); ++i) {
-      const Operation& op = operations[i];
-      if (op.kind != OperationKind::kAlloc && op.kind != OperationKind::kFree) {
-        peak.phase = op.phase;
-        peak.work = op.work;
-        peak.module = op.module;
-        peak.microbatch = op.microbatch;
-        break;
-      }
+    if (const Operation* op = operation_at(point)) {
+      peak.phase = op->phase;
+      peak.work = op->work;
+      peak.module = op->module;
+      peak.microbatch = op->microbatch;
     }
     return peak;
   }
@@ -145,12 +152,25 @@ class Walk {
 struct Group {
   std::uint32_t first = 0;  ///< buffer
   std::int64_t buffers = 0;
-  std::int64_t elements = 0;  ///< of all
-  bool equal = true;          ///< all as large as the first
+  std::int64_t elements = 0;                     ///< of all
+  std::map<std::int64_t, std::int64_t> by_size;  ///< elements of a buffer -> buffers
   std::set<std::int32_t> layers;
   std::set<std::int32_t> microbatches;
   std::set<std::int32_t> parameters;
 };
+
+bool is_message(const Operation& op) {
+  return op.kind == OperationKind::kCollective || op.kind == OperationKind::kSend ||
+         op.kind == OperationKind::kRecv;
+}
+
+/// "all_gather dp", "send pp".
+std::string message_text(const Plan& plan, const Operation& op) {
+  return fmt::format(
+      "{} {}",
+      op.kind == OperationKind::kCollective ? name_of(op.collective) : name_of(op.kind),
+      group_text(plan.mesh, plan.communicators[op.communicator]));
+}
 
 std::string segment_label(const ModelGraph& graph, std::int32_t index) {
   const Segment& segment = graph.segments[static_cast<std::size_t>(index)];
@@ -213,7 +233,12 @@ class Namer {
     }
   }
 
-  std::vector<LedgerRow> rows(const std::vector<std::uint32_t>& live) const {
+  std::vector<LedgerRow> rows(const std::vector<std::uint32_t>& live) {
+    for (const std::uint32_t id : live) {
+      const Buffer& buffer = walk_.buffer(id);
+      has_masters_ =
+          has_masters_ || (buffer.category == Category::kParameter && size_of(buffer.dtype) == 2);
+    }
     // By category and name: the order of equals is that of their names.
     std::map<std::pair<Category, std::string>, Group> groups;
     for (const std::uint32_t id : live) {
@@ -237,14 +262,10 @@ class Namer {
 
  private:
   void note_message(const Program& program, const Operation& op) {
-    if (op.kind != OperationKind::kCollective && op.kind != OperationKind::kRecv &&
-        op.kind != OperationKind::kSend) {
+    if (!is_message(op)) {
       return;
     }
-    std::string text = op.kind == OperationKind::kCollective ? std::string(name_of(op.collective))
-                       : op.kind == OperationKind::kRecv     ? "recv"
-                                                             : "send";
-    text += " " + group_text(plan_.communicators[op.communicator]);
+    const std::string text = message_text(plan_, op);
     for (const View& view : program.inputs_of(op)) {
       message_of_.emplace(view.buffer, text);
     }
@@ -260,7 +281,7 @@ class Namer {
       group.first = id;
     }
     group.elements += buffer.elements;
-    group.equal = group.equal && buffer.elements == walk_.buffer(group.first).elements;
+    ++group.by_size[buffer.elements];
     group.microbatches.insert(op.microbatch);
     if (op.module != kNoModule) {
       group.layers.insert(graph_.segment_of(op.module).layer);
@@ -279,7 +300,7 @@ class Namer {
     } else if (buffer.layout != kNoLayout) {
       name = layout_label(graph_, plan_.layouts[buffer.layout]);
       if (buffer.category == Category::kCommunication) {
-        name += message_text(id);
+        name += message_of(id);
       }
     } else if (op.module != kNoModule) {
       name = module_label(graph_, op.module);
@@ -288,18 +309,18 @@ class Namer {
                               op.phase == Phase::kBackwardWeight;
         name += fmt::format(": {}{}", gradient ? "gradient of " : "", tensor->name);
       } else {
-        name += message_text(id);
+        name += message_of(id);
       }
       name += op.phase == Phase::kRecompute ? ", recomputed" : "";
     } else {
       name = buffer.category == Category::kInput
                  ? "batch"
-                 : fmt::format("{}{}", name_of(op.phase), message_text(id));
+                 : fmt::format("{}{}", name_of(op.phase), message_of(id));
     }
     return fmt::format("{} ({})", name, name_of(buffer.dtype));
   }
 
-  std::string message_text(std::uint32_t id) const {
+  std::string message_of(std::uint32_t id) const {
     const auto found = message_of_.find(id);
     return found == message_of_.end() ? "" : ": " + found->second;
   }
@@ -333,10 +354,22 @@ class Namer {
   std::string formula(const Group& group) const {
     const Buffer& buffer = walk_.buffer(group.first);
     const std::int64_t size = size_of(buffer.dtype);
-    if (!group.equal) {
-      return fmt::format("{} elements x {}", group.elements, size);
+    if (group.by_size.size() > 1) {
+      return fmt::format("({}) x {}", sizes_text(group), size);
     }
     return fmt::format("{}{} x {}", count_text(group), elements_text(group.first), size);
+  }
+
+  /// "2 x 1024 + 1 x 96", or the sum where there are many sizes.
+  static std::string sizes_text(const Group& group) {
+    if (group.by_size.size() > 4) {
+      return fmt::format("{} elements", group.elements);
+    }
+    std::string text;
+    for (const auto& [elements, buffers] : group.by_size) {
+      text += fmt::format("{}{} x {}", text.empty() ? "" : " + ", buffers, elements);
+    }
+    return text;
   }
 
   /// "2 states x 32 x " or "32 layers x 4 micro-batches x "; nothing for one buffer.
@@ -451,9 +484,7 @@ class Namer {
       case Category::kOptimizer:
         return fmt::format("{}{}",
                            state_of(context_.training().optimizer),
-                           context_.training().has_master_weights()
-                               ? "; fp32 master copy (arXiv:1710.03740)"
-                               : "");
+                           has_masters_ ? "; fp32 master copy (arXiv:1710.03740)" : "");
       case Category::kActivation:
         return "model graph: what backward reads (arXiv:2205.05198) and what is being computed";
       case Category::kLogits:
@@ -472,6 +503,7 @@ class Namer {
   const PlannerContext& context_;
   const ModelGraph& graph_;
   const Walk& walk_;
+  bool has_masters_ = false;  ///< parameters have 16 bits, so the optimizer holds wider ones
   std::map<std::uint32_t, std::string> message_of_;  ///< first message of each buffer
 };
 
@@ -494,6 +526,9 @@ MemoryLedger memory_ledger(const Plan& plan,
   ledger.section = point.section;
   ledger.peak = walk.name(point);
   ledger.live = walk.live();
+  if (const Operation* op = walk.operation_at(point)) {
+    ledger.action = is_message(*op) ? message_text(plan, *op) : std::string(name_of(op->work));
+  }
   LOCKSTEP_CHECK(total(ledger.peak.bytes) == point.total, "live buffers are not what is held");
   if (named) {
     ledger.rows = Namer(plan, context, walk, point.section).rows(ledger.live);

@@ -45,6 +45,7 @@ struct LedgerRow {
 struct MemoryLedger {
   int section = 0;  ///< index into Plan::sections
   MemoryPeak peak;
+  std::string action;  ///< what is issued at the peak: "matmul", "all_gather dp"
   /// Live buffers at the peak that hold device memory of their own, in the order of their ids.
   std::vector<std::uint32_t> live;
   std::vector<LedgerRow> rows;  ///< by category, then by falling bytes; empty unless named

@@ -69,7 +69,7 @@ class GroupCounter {
       ++(used_[i] == Use::kCollective ? groups.collective : groups.pipeline);
       groups.world = groups.world ||
                      (mesh_.count(it.axes) == mesh_.world_size() && it.pipeline_coordinates == 0);
-      groups.names += (groups.names.empty() ? "" : ", ") + group_text(it);
+      groups.names += (groups.names.empty() ? "" : ", ") + group_text(mesh_, it);
     }
     return groups;
   }
@@ -151,8 +151,8 @@ MemoryTerm rounding_term(const Scenario& scenario,
     for (const std::int64_t bytes : buffers) {
       rounded += round_up(bytes, kPage);
     }
-    return {"page rounding",
-            fmt::format("{} buffers rounded to 4 KiB: {}", buffers.size(), rounded - tensor_bytes),
+    return {fmt::format("page rounding ({} buffers to 4 KiB each)", buffers.size()),
+            fmt::format("{}", rounded - tensor_bytes),
             rounded - tensor_bytes,
             "one allocation per buffer",
             Basis::kAssumed};
@@ -230,10 +230,8 @@ std::int64_t sum(const std::vector<MemoryTerm>& terms) {
 }
 
 /// "backward: matmul_grad_weight of layers.31.mlp.down, micro-batch 0".
-std::string peak_text(const MemoryPeak& peak, const ModelGraph& graph) {
-  std::string text = fmt::format("{}: {}",
-                                 name_of(peak.phase),
-                                 peak.work == Work::kNone ? "communication" : name_of(peak.work));
+std::string peak_text(const MemoryPeak& peak, const ModelGraph& graph, std::string_view action) {
+  std::string text = fmt::format("{}: {}", name_of(peak.phase), action);
   if (peak.module != kNoModule) {
     text += " of " + graph.module_name(peak.module);
   }
@@ -272,7 +270,8 @@ void add_counted(MemoryReport& report,
     it.class_index = static_cast<int>(i);
     it.peak = summary.classes[i].peak;
     it.bytes = it.peak.bytes;
-    it.peak_text = peak_text(it.peak, graph);
+    const bool works = it.peak.work != Work::kNone;
+    it.peak_text = peak_text(it.peak, graph, works ? name_of(it.peak.work) : "communication");
     it.peak_section = "step";
     const Groups groups = groups_of(summary, summary.classes[i]);
     it.non_tensor = non_tensor_terms(scenario, groups);
@@ -294,7 +293,7 @@ void add_emitted(MemoryReport& report,
     it.class_index = index;
     it.peak = ledger.peak;
     it.bytes = ledger.peak.bytes;
-    it.peak_text = peak_text(it.peak, graph);
+    it.peak_text = peak_text(it.peak, graph, ledger.action);
     it.peak_section = section_text(plan, ledger.section);
     it.rows = std::move(ledger.rows);
     sizes.clear();

@@ -35,7 +35,7 @@ std::string shape_text(const Plan& plan, const Operation& op) {
 
 std::string communicator_text(const Plan& plan, const Operation& op) {
   return op.communicator < plan.communicators.size()
-             ? group_text(plan.communicators[op.communicator])
+             ? group_text(plan.mesh, plan.communicators[op.communicator])
              : std::string("?");
 }
 
@@ -121,6 +121,12 @@ std::string group_text(const Communicator& communicator) {
     }
   }
   return text.empty() ? "self" : text;
+}
+
+std::string group_text(const Mesh& mesh, const Communicator& communicator) {
+  Communicator present = communicator;
+  present.axes = static_cast<AxisMask>(communicator.axes & present_axes(mesh));
+  return group_text(present);
 }
 
 std::string section_text(const Plan& plan, int section) {

@@ -19,6 +19,9 @@ int rank_of_class(const Plan& plan, int class_index);
 /// Axes of a communicator, outermost first: "dp", "pp+tp", "pp{0,3}"; "self" when it has none.
 std::string group_text(const Communicator& communicator);
 
+/// The same without axes along which the mesh has one coordinate only.
+std::string group_text(const Mesh& mesh, const Communicator& communicator);
+
 /// "init", "step", "evaluate", "save"; "step[1]" when the plan has several step variants.
 std::string section_text(const Plan& plan, int section);
 

@@ -1,5 +1,6 @@
 #include "core/planner/planner.h"
 
+#include "core/check/plan_check.h"
 #include "core/planner/class_emitter.h"
 #include "core/planner/schedule/action_csv.h"
 #include "core/planner/schedule/communication.h"
@@ -47,6 +48,11 @@ Schedule pipeline_schedule(const Scenario& scenario) {
 }
 
 Plan make_plan(const Scenario& scenario, const PlanOptions& options) {
+  std::int64_t operations = 0;
+  for (const ProgramSummary& program : summarize_plan(scenario).classes) {
+    operations += program.operations;
+  }
+  refuse_if_too_large(operations);
   std::shared_ptr<const ModelGraph> graph = build_model_graph(scenario.model, scenario.training);
   const PlannerContext context = make_context(scenario, *graph);
   const Schedule schedule = pipeline_schedule(scenario);

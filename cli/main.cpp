@@ -73,7 +73,7 @@ std::vector<std::string> flags_of(const CLI::App& command) {
 void refuse_leftovers(const CLI::App& program) {
   for (const CLI::App* command : program.get_subcommands()) {
     for (const std::string& word : command->remaining()) {
-      if (word.rfind("-", 0) == 0) {
+      if (word.starts_with('-')) {
         refuse(program, word.substr(0, word.find('=')), "flag", flags_of(*command));
       }
       throw UsageError(
@@ -82,7 +82,7 @@ void refuse_leftovers(const CLI::App& program) {
     }
   }
   for (const std::string& word : program.remaining()) {
-    if (word.rfind("-", 0) == 0) {
+    if (word.starts_with('-')) {
       refuse(program, word, "flag", flags_of(program));
     }
     std::vector<std::string> names;

@@ -421,7 +421,7 @@ class Namer {
 
   std::string layout_elements(const Buffer& buffer) const {
     const Layout& layout = plan_.layouts[buffer.layout];
-    const std::string whole =
+    std::string whole =
         layout.padding_elements() == 0
             ? fmt::format("{}", layout.elements())
             : fmt::format("({} + {} padding)", layout.elements(), layout.padding_elements());

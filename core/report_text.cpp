@@ -72,9 +72,9 @@ std::string TextTable::text(std::string_view indent) const {
     result += line + "\n";
   };
   add_line([&](std::size_t i) -> const std::string& { return columns_[i].title; });
-  static const std::string kEmpty;
+  const std::string empty;
   for (const std::vector<std::string>& row : rows_) {
-    add_line([&](std::size_t i) -> const std::string& { return i < row.size() ? row[i] : kEmpty; });
+    add_line([&](std::size_t i) -> const std::string& { return i < row.size() ? row[i] : empty; });
   }
   return result;
 }

@@ -48,6 +48,7 @@
 //                        (coordinates of a layout run over Axis::kData, or over both data axes)
 //   kBnSums              x                                       sums (fp32: sum, sum of squares, count)
 //   kBnApply             x, sums, weight, bias, running          y, running [in place]              {m, c}
+//                        (evaluate: x, weight, bias, running -> y, by the running statistics)
 //   kBnGradSums          dy, x, sums                             gsums                              {m, c}
 //   kBnGradApply         dy, x, sums, local gsums, global        dx, dweight, dbias                 {m, c}
 //                        gsums, weight (dweight and dbias from the local sums, dx from the global

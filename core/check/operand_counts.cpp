@@ -40,7 +40,7 @@ constexpr OperandCounts kCounts[] = {
     {1, kMany, 1, 1},  // pack: x... -> y
     {1, 1, 1, kMany},  // unpack: x -> y...
     {1, 1, 1, 1},      // bn_sums
-    {5, 5, 2, 2},      // bn_apply: x, sums, weight, bias, running -> y, running
+    {4, 5, 1, 2},      // bn_apply: x, sums, weight, bias, running -> y, running; evaluate: no sums
     {3, 3, 1, 1},      // bn_grad_sums: dy, x, sums -> gsums
     {6, 6, 3, 3},      // bn_grad_apply: dy, x, sums, local and global gsums, weight -> dx, dw, db
     {1, 1, 2, 2},      // route: logits -> weights, expert ids

@@ -200,8 +200,17 @@ void exchange(const Operation& op,
     case Collective::kAllToAll:
       all_to_all(inputs, op.elements, result);
       break;
-    case Collective::kBarrier:
+    case Collective::kBarrier: {
+      // Everybody who comes counts one: after it each member knows how many have come.
+      Number arrivals = 0;
+      for (const ValueSlab& input : inputs) {
+        const Number before = input.empty() ? 0 : input.front().symbol.number;
+        arrivals = field::add(arrivals, field::add(before, 1));
+      }
+      whole.push_back({0, op.elements, {arrivals, 0, 0, 1}});
+      give_all(whole, result);
       break;
+    }
   }
 }
 

@@ -19,6 +19,12 @@ bool keeps_parameters(const Buffer& buffer) {
          (buffer.parameter >= 0 || buffer.layout != kNoLayout);
 }
 
+/// Buffers of the model that are no parameters: batch norm's statistics and count of batches.
+bool keeps_statistics(const Buffer& buffer) {
+  return buffer.lifetime == Lifetime::kPersistent && buffer.category == Category::kParameter &&
+         buffer.parameter < 0 && buffer.layout == kNoLayout;
+}
+
 }  // namespace
 
 void ValueVerifier::note_parameters(const ValueMachine& machine) {
@@ -29,12 +35,26 @@ void ValueVerifier::note_parameters(const ValueMachine& machine) {
     for (std::uint32_t root = 0; root < buffers.size(); ++root) {
       if (keeps_parameters(buffers[root])) {
         note_home({rank, root, machine.memory(rank).raw(root)}, buffers[root], owned);
+      } else if (keeps_statistics(buffers[root])) {
+        check_first_statistics(machine, rank, root);
       }
     }
   }
   const std::string missing = owned.missing(graph());
   if (!missing.empty()) {
     general_problem(-1, "no rank owns some elements: " + missing);
+  }
+}
+
+void ValueVerifier::check_first_statistics(const ValueMachine& machine,
+                                           int rank,
+                                           std::uint32_t root) {
+  for (const ValuePiece& piece : machine.memory(rank).raw(root)) {
+    if (piece.symbol.number != first_statistics_number(root)) {
+      general_problem(
+          rank, fmt::format("buffer {} does not begin with the statistics of its source", root));
+      return;
+    }
   }
 }
 

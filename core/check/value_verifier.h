@@ -69,6 +69,7 @@ class ValueVerifier : public ValueHooks {
   field::Number final_gradient(std::int32_t parameter);
   std::string version_text(field::Number number);
   void general_problem(int rank, std::string text);
+  void check_first_statistics(const ValueMachine& machine, int rank, std::uint32_t root);
   void note_home(Home home, const Buffer& buffer, ValueCoverage& owned);
   void check_home(const ValueMachine& machine, const Home& home);
   /// The parameter that an operand belongs to by its buffer or layout; -1 if that is open.

@@ -245,6 +245,14 @@ void ValueMachine::bookkeeping(const ValueSite& at) {
         hooks_.shard_written(at, slab_);
       }
       return;
+    case Work::kCommit: {
+      // A barrier of all ranks has counted them in what the commit reads.
+      const auto ranks = static_cast<Number>(plan_.mesh.world_size());
+      if (ranks > 1 && (inputs(at).empty() || number(at, inputs(at).front()) != ranks)) {
+        hooks_.problem(at, "commits before every rank has written its shards");
+      }
+      return;
+    }
     default:
       return;
   }
@@ -336,12 +344,14 @@ void ValueMachine::rule(const ValueSite& at) {
 }
 
 void ValueMachine::tell_statistics(const ValueSite& at) {
-  const bool updates = at.op->phase == Phase::kForward || at.op->phase == Phase::kEvaluate;
-  if (tensors_out_.size() > 1 && updates) {
+  const bool evaluates = at.op->phase == Phase::kEvaluate;
+  const bool updates = at.op->phase == Phase::kForward && tensors_out_.size() > 1;
+  if (evaluates || updates) {
+    const Number before = tensors_in_.back().symbol.number;
     hooks_.statistics(at,
-                      rank_of(at).memory.root_of(outputs(at)[1]),
-                      tensors_in_.back().symbol.number,
-                      tensors_out_[1].symbol.number);
+                      rank_of(at).memory.root_of(inputs(at).back()),
+                      before,
+                      updates ? tensors_out_[1].symbol.number : before);
   }
 }
 

@@ -26,6 +26,14 @@ void SegmentEmitter::batch_norm_forward(const ModuleDef& module, SegmentState& s
   const BufferId sums = storage(state, module.outputs[1]);
   const View running = b_.whole(
       buffers_.running[static_cast<std::size_t>(segment_ - context_.graph->segments.data())]);
+  if (mode_ == ForwardMode::kEvaluate) {
+    // Evaluation knows the running statistics only: no sums of this batch, nothing to reduce.
+    b_.compute(Work::kBnApply,
+               shape,
+               {x, weight(module.parameters[0]), weight(module.parameters[1]), running},
+               {view(state, module.outputs[0])});
+    return;
+  }
   b_.compute(Work::kBnSums, shape, {x}, {b_.whole(sums)});
   reduce_statistics(b_, context_, sums);
   b_.compute(

@@ -69,8 +69,11 @@ void SegmentEmitter::allocate_outputs(const ModuleDef& module, SegmentState& sta
   const bool evaluate = mode_ == ForwardMode::kEvaluate;
   for (const std::int8_t index : module.outputs) {
     const TensorDef& definition = tensor(index);
-    const bool only_for_training = evaluate && module.kind == ModuleKind::kAttention &&
-                                   index != module.outputs.front() && index != module.outputs[1];
+    const bool is_statistic =
+        index != module.outputs.front() &&
+        (module.kind == ModuleKind::kBatchNorm ||
+         (module.kind == ModuleKind::kAttention && index != module.outputs[1]));
+    const bool only_for_training = evaluate && is_statistic;
     if (definition.alias || only_for_training) {
       continue;
     }

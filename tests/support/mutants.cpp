@@ -84,7 +84,6 @@ Plan duplicate_operation(const Plan& plan, int class_index, int section, std::ui
 bool is_bookkeeping(const Operation& op) {
   switch (op.kind) {
     case OperationKind::kCollective:
-      return op.collective != Collective::kBarrier;
     case OperationKind::kSend:
     case OperationKind::kRecv:
       return true;

@@ -17,8 +17,8 @@ Plan remove_operation(const Plan& plan, int class_index, int section, std::uint3
 /// The plan with one operation twice in a row; what depended on it depends on the second.
 Plan duplicate_operation(const Plan& plan, int class_index, int section, std::uint32_t operation);
 
-/// True for what the value check must not miss when it is removed or duplicated: communication
-/// (without barriers), scale, add, pack with a factor, and works that add to a gradient.
+/// True for what the value check must not miss when it is removed or duplicated: communication,
+/// scale, add, pack with a factor, and works that add to a gradient.
 bool is_bookkeeping(const Operation& op);
 
 }  // namespace lockstep::test

@@ -37,14 +37,14 @@ ClassPlace place_of(const Mesh& mesh, AxisMask axes, int class_index) {
 Schedule pipeline_schedule(const Scenario& scenario) {
   const PipelineStrategy& pipeline = scenario.strategy.pipeline;
   if (!pipeline.actions_csv.empty()) {
-    return add_communication(merge_backward(compute_only(read_action_csv(pipeline.actions_csv))));
+    return add_communication(compute_only(read_action_csv(pipeline.actions_csv)));
   }
   ScheduleRequest request;
   request.kind = pipeline.degree == 1 ? ScheduleKind::kGPipe : pipeline.schedule;
   request.pipeline_degree = static_cast<std::int32_t>(pipeline.degree);
   request.chunks = pipeline.degree == 1 ? 1 : static_cast<std::int32_t>(pipeline.chunks);
   request.microbatches = static_cast<std::int32_t>(scenario.training.accumulate);
-  return add_communication(merge_backward(make_schedule(request)));
+  return add_communication(make_schedule(request));
 }
 
 Plan make_plan(const Scenario& scenario, const PlanOptions& options) {

@@ -180,6 +180,7 @@ void SegmentEmitter::linear_backward(int index, SegmentState& state, Gradients& 
       shards && column && !defer && b_.buffer(x).elements < expected_input(module);
   const BufferId whole_x = gather_input ? gather_tokens(x) : x;
   BufferId dx = kNoBuffer;
+  BufferId partial = kNoBuffer;  // being reduced while the weight gradient is computed
   if (wants_input_gradient) {
     dx = b_.alloc(shards && column ? Category::kTemporary : Category::kActivation,
                   context_.activation_dtype,
@@ -193,8 +194,7 @@ void SegmentEmitter::linear_backward(int index, SegmentState& state, Gradients& 
     if (column && shards) {
       const BufferId shard = allocate_gradient(in);
       scatter_tokens(dx, shard);
-      b_.free(dx);
-      dx = shard;
+      partial = std::exchange(dx, shard);
     } else if (column) {
       reduce_tensor(dx);
     }
@@ -208,6 +208,9 @@ void SegmentEmitter::linear_backward(int index, SegmentState& state, Gradients& 
   }
   if (gather_input) {
     b_.free(whole_x);
+  }
+  if (partial != kNoBuffer) {
+    b_.free(partial);
   }
   b_.release(dy);
   if (wants_input_gradient) {

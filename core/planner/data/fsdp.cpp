@@ -339,6 +339,9 @@ void ShardedParameters::after_backward(ProgramBuilder& b, int position, const Pa
 void ShardedParameters::wait_pending(ProgramBuilder& b) {
   if (pending_ != kNoUnit) {
     b.free(std::exchange(unit(pending_).pending, kNoBuffer));
+    if (added_ != kNoBuffer) {
+      b.free(std::exchange(added_, kNoBuffer));
+    }
     pending_ = kNoUnit;
   }
 }
@@ -392,7 +395,7 @@ void ShardedParameters::reduce(ProgramBuilder& b, int index) {
             operands,
             Views(&sum, 1),
             {.stream = last, .flags = kInPlace});
-  b.free(output);
+  added_ = output;  // freed here it would make the next backward wait for this reduction
 }
 
 DType ShardedParameters::reduce_dtype() const {
@@ -423,6 +426,13 @@ void ShardedParameters::pack_gradients(
   }
   for (const std::int32_t parameter : each.parameters) {
     b.free(std::exchange(gradient_[static_cast<std::size_t>(parameter)], kNoBuffer));
+  }
+}
+
+/// The root's callback at the end of every backward waits for the last reduce-scatter.
+void ShardedParameters::end_microbatch(ProgramBuilder& b, const Pass&) {
+  if (!keeps_until_last()) {
+    wait_pending(b);
   }
 }
 

@@ -29,6 +29,7 @@ class ShardedParameters : public DataParallelism {
   GradientTarget gradient(ProgramBuilder& b, std::int32_t parameter, const Pass& pass) override;
   void gradient_ready(ProgramBuilder&, std::int32_t, const Pass&) override {}
   bool reduces(const Pass& pass) const override;
+  void end_microbatch(ProgramBuilder& b, const Pass& pass) override;
   void finish_gradients(ProgramBuilder& b) override;
   void for_each_owned(ProgramBuilder& b, const PieceVisitor& visit) override;
   void finish_step(ProgramBuilder& b) override;
@@ -101,6 +102,7 @@ class ShardedParameters : public DataParallelism {
   std::vector<BufferId> gradient_;  ///< by parameter: full gradient of this backward
   int root_ = kNoUnit;
   int pending_ = kNoUnit;             ///< unit whose reduce-scatter is outstanding
+  BufferId added_ = kNoBuffer;        ///< its output, when that was added to an earlier gradient
   BufferId held_gather_ = kNoBuffer;  ///< forward: gather output kept until the next copy-out
   OperationId last_reduction_ = kNoOperation;
 };

@@ -109,11 +109,9 @@ void SingleProcess::broadcast_statistics(ProgramBuilder& b) {
 void SingleProcess::begin_microbatch(ProgramBuilder& b, const Pass& pass) {
   b.at(b.phase(), kNoModule, pass.microbatch);
   free_replica(b);  // of an evaluation pass, which has no backward to end it
-  replicate(b);
-  broadcast_statistics(b);
 }
 
-/// The whole batch is read into device 0 and cut along dimension 0.
+/// The whole batch is read into device 0 and cut along dimension 0; then the module is replicated.
 void SingleProcess::load_batch(ProgramBuilder& b, const Shape& shape, Views outputs) {
   std::vector<View> whole;
   if (in_charge()) {
@@ -139,6 +137,9 @@ void SingleProcess::load_batch(ProgramBuilder& b, const Shape& shape, Views outp
   for (const View& each : whole) {
     b.free(each.buffer);
   }
+  b.at(b.phase(), kNoModule, b.microbatch());
+  replicate(b);
+  broadcast_statistics(b);
 }
 
 /// Device 0 gathers the model's outputs; only their memory and their traffic matter here.

@@ -252,6 +252,9 @@ void PartitionedOptimizer::reduce_in_place(ProgramBuilder& b, Shard& each) {
 void PartitionedOptimizer::free_message(ProgramBuilder& b) {
   if (in_flight_ >= 0) {
     b.free(std::exchange(shard(in_flight_).message, kNoBuffer));
+    if (added_ != kNoBuffer) {
+      b.free(std::exchange(added_, kNoBuffer));
+    }
     in_flight_ = -1;
   }
 }
@@ -304,7 +307,7 @@ void PartitionedOptimizer::reduce_message(ProgramBuilder& b, int bucket) {
     const View operands[] = {sum, b.whole(output)};
     b.compute(
         Work::kAdd, shape, operands, Views(&sum, 1), {.stream = Stream::kData, .flags = kInPlace});
-    b.free(output);
+    added_ = output;  // freed here it would make the next backward wait for this reduction
   }
 }
 

@@ -15,6 +15,9 @@ OwnerOptimizer::OwnerOptimizer(const DataParallelInputs& inputs)
   for (std::size_t i = 0; i < ids_.size(); ++i) {
     owner_[index(ids_[i])] = partition.owner[i];
   }
+  for (const std::int32_t i : partition.sequence) {
+    dealt_.push_back(ids_[static_cast<std::size_t>(i)]);
+  }
 }
 
 /// Gradients are whole everywhere, so every rank knows the norm without a message.
@@ -24,10 +27,11 @@ void OwnerOptimizer::for_each_normed(ProgramBuilder& b, const PieceVisitor& visi
   visit_all_ = false;
 }
 
+/// Owner after owner sends its parameters, largest first, as they were dealt to it.
 void OwnerOptimizer::finish_step(ProgramBuilder& b) {
   if (b.phase() == Phase::kOptimizer) {
     for (int owner = 0; owner < context_.mesh.size(Axis::kData); ++owner) {
-      for (const std::int32_t parameter : ids_) {
+      for (const std::int32_t parameter : dealt_) {
         if (owner_[index(parameter)] == owner) {
           const View all = b.whole(weight_[index(parameter)]);
           b.collective(Collective::kBroadcast,

@@ -23,6 +23,7 @@ class OwnerOptimizer : public Ddp {
   int coordinate_;
   bool visit_all_ = false;
   std::vector<std::int32_t> owner_;  ///< by parameter
+  std::vector<std::int32_t> dealt_;  ///< parameters in the order in which they found owners
 };
 
 }  // namespace lockstep

@@ -64,7 +64,8 @@ ValueSymbol max_of(Symbols symbols, const MergeFlags& merge_flags) {
   for (const ValueSymbol* symbol : symbols) {
     seen |= std::uint64_t{1} << static_cast<unsigned>(symbol->index % 64);
   }
-  const bool complete = first.of <= 64 && seen == (~std::uint64_t{0} >> (64U - first.of));
+  const bool complete =
+      first.of <= 64 && seen == (~std::uint64_t{0} >> (64U - static_cast<unsigned>(first.of)));
   return complete ? ValueSymbol{first.number, first.begin, 0, 1} : garbage(symbols);
 }
 

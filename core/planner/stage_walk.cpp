@@ -78,7 +78,7 @@ StageWalk stage_walk(const Schedule& schedule, std::int32_t rank) {
     } else if (action.kind == ActionKind::kBackward) {
       symbol = backward_symbol(order_of(backwards++, schedule.microbatches));
     } else if (is_communication(action.kind)) {
-      symbol = 2 * kPieceOrderCount + static_cast<std::size_t>(action.kind) -
+      symbol = std::size_t{2} * kPieceOrderCount + static_cast<std::size_t>(action.kind) -
                static_cast<std::size_t>(ActionKind::kSendForward);
     } else {
       LOCKSTEP_CHECK(!is_compute(action.kind), "a walk has no split backward");

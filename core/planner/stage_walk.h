@@ -12,7 +12,7 @@
 namespace lockstep {
 
 /// A forward or a whole backward, by its order among the micro-batches, or a message.
-inline constexpr int kWalkSymbols = 2 * kPieceOrderCount + 4;
+inline constexpr int kWalkSymbols = std::size_t{2} * kPieceOrderCount + 4;
 constexpr std::size_t forward_symbol(PieceOrder order) {
   return static_cast<std::size_t>(order);
 }
@@ -20,7 +20,7 @@ constexpr std::size_t backward_symbol(PieceOrder order) {
   return kPieceOrderCount + static_cast<std::size_t>(order);
 }
 constexpr std::size_t message_symbol(PieceKind kind) {
-  return 2 * kPieceOrderCount + static_cast<std::size_t>(kind) -
+  return std::size_t{2} * kPieceOrderCount + static_cast<std::size_t>(kind) -
          static_cast<std::size_t>(PieceKind::kSendForward);
 }
 

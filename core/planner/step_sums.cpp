@@ -27,6 +27,8 @@ class Step {
       : sums_(sums), walk_(walk), place_(place) {}
 
   Cursor find_highest();
+  void add_passes_before(const Cursor& at, CategoryBytes& bytes) const;
+  void add_fragments_before(const Cursor& at, CategoryBytes& bytes) const;
   CategoryBytes bytes_at(const Cursor& at) const;
   void name(Cursor at, MemoryPeak& peak) const;
 
@@ -109,42 +111,50 @@ const Fragment* Step::fragment_at(const Cursor& at) const {
   return nullptr;
 }
 
+/// Adds what all passes of the walk before the cursor changed (all of the walk, after it).
+void Step::add_passes_before(const Cursor& at, CategoryBytes& bytes) const {
+  std::array<std::int64_t, kWalkSymbols> before{};
+  const bool inside = at.part == Cursor::Part::kWalk;
+  const std::size_t last = inside ? at.stretch : walk_.stretches.size();
+  for (std::size_t s = 0; s < last + (inside ? 1 : 0); ++s) {
+    const WalkStretch& stretch = walk_.stretches[s];
+    for (std::uint32_t i = 0; i < stretch.count; ++i) {
+      before[walk_.steps[stretch.first + i].symbol] +=
+          s < last ? stretch.times : at.run + (i < at.step ? 1 : 0);
+    }
+  }
+  for (std::size_t symbol = 0; symbol < before.size(); ++symbol) {
+    if (before[symbol] > 0) {
+      add_to(bytes, sums_.passes[symbol].bytes, before[symbol]);
+    }
+  }
+}
+
+/// Adds what the fragments of the cursor's own pass changed before it.
+void Step::add_fragments_before(const Cursor& at, CategoryBytes& bytes) const {
+  const PassSum& pass = pass_at(at);
+  for (std::int32_t g = 0; g <= at.group; ++g) {
+    const PieceGroup& group = pass.groups[static_cast<std::size_t>(g)];
+    for (std::int32_t i = 0; i < group.count; ++i) {
+      if (const Fragment* fragment = group.fragments[static_cast<std::size_t>(i)]) {
+        add_to(bytes,
+               fragment->delta,
+               g < at.group ? group.times : at.group_run + (i < at.fragment ? 1 : 0));
+      }
+    }
+  }
+}
+
 CategoryBytes Step::bytes_at(const Cursor& at) const {
   CategoryBytes bytes = sums_.at_start;
-  const auto add = [&](const Fragment* fragment, std::int64_t times) {
-    if (fragment != nullptr) {
-      add_to(bytes, fragment->delta, times);
-    }
-  };
-  if (at.part > Cursor::Part::kBegin) {
-    add(sums_.begin, 1);
+  if (at.part > Cursor::Part::kBegin && sums_.begin != nullptr) {
+    add_to(bytes, sums_.begin->delta, 1);
   }
   if (at.part >= Cursor::Part::kWalk) {
-    std::array<std::int64_t, kWalkSymbols> before{};
-    const bool inside = at.part == Cursor::Part::kWalk;
-    const std::size_t last = inside ? at.stretch : walk_.stretches.size();
-    for (std::size_t s = 0; s < last + (inside ? 1 : 0); ++s) {
-      const WalkStretch& stretch = walk_.stretches[s];
-      for (std::uint32_t i = 0; i < stretch.count; ++i) {
-        before[walk_.steps[stretch.first + i].symbol] +=
-            s < last ? stretch.times : at.run + (i < at.step ? 1 : 0);
-      }
-    }
-    for (std::size_t symbol = 0; symbol < before.size(); ++symbol) {
-      if (before[symbol] > 0) {
-        add_to(bytes, sums_.passes[symbol].bytes, before[symbol]);
-      }
-    }
-    if (inside) {
-      const PassSum& pass = pass_at(at);
-      for (std::int32_t g = 0; g <= at.group; ++g) {
-        const PieceGroup& group = pass.groups[static_cast<std::size_t>(g)];
-        for (std::int32_t i = 0; i < group.count; ++i) {
-          add(group.fragments[static_cast<std::size_t>(i)],
-              g < at.group ? group.times : at.group_run + (i < at.fragment ? 1 : 0));
-        }
-      }
-    }
+    add_passes_before(at, bytes);
+  }
+  if (at.part == Cursor::Part::kWalk) {
+    add_fragments_before(at, bytes);
   }
   if (const Fragment* fragment = fragment_at(at); fragment != nullptr) {
     add_to(bytes, fragment->peak_delta, 1);

@@ -323,7 +323,7 @@ void Summarizer::Workshop::put_together(const StageKind& stage, std::int32_t mic
     return true;
   });
   for (std::size_t message = 0; message < 4; ++message) {
-    PassSum& pass = sums_.passes[2 * kPieceOrderCount + message];
+    PassSum& pass = sums_.passes[std::size_t{2} * kPieceOrderCount + message];
     pass.clear();
     PieceGroup group;
     group.add(segment_pieces_->messages[message]);

@@ -93,20 +93,16 @@ void Ddp::synchronize_model(ProgramBuilder& b) {
                b.whole(shapes),
                {.stream = Stream::kData, .root = 0});
   b.free(shapes);
-  std::vector<View> values;
+  std::vector<std::vector<View>> messages(1);
   std::vector<View> counters;
   std::int64_t bytes = 0;
-  const auto flush = [&] {
-    broadcast_flat(b, values);
-    values.clear();
-    bytes = 0;
-  };
   const auto add = [&](const View& view) {
     const std::int64_t more = view.elements * size_of(b.buffer(view.buffer).dtype);
-    if (bytes > 0 && (bytes + more > kBroadcastBytes || values.size() == 254)) {
-      flush();
+    if (bytes > 0 && (bytes + more > kBroadcastBytes || messages.back().size() == 254)) {
+      messages.emplace_back();
+      bytes = 0;
     }
-    values.push_back(view);
+    messages.back().push_back(view);
     bytes += more;
   };
   if (b.counting()) {
@@ -121,32 +117,45 @@ void Ddp::synchronize_model(ProgramBuilder& b) {
       counters.push_back(b.whole(buffers_.counters[segment]));
     }
   }
-  flush();
-  broadcast_flat(b, counters);
+  messages.push_back(counters);
+  broadcast_coalesced(b, messages);
 }
 
-/// One message for all parts, by way of a flat buffer.
-void Ddp::broadcast_flat(ProgramBuilder& b, const std::vector<View>& parts) {
-  if (parts.empty()) {
-    return;
+/// Each message by way of a flat buffer, at most two in flight (comm.cpp: broadcast_coalesced).
+void Ddp::broadcast_coalesced(ProgramBuilder& b, std::span<const std::vector<View>> messages) {
+  std::vector<BufferId> flats;
+  std::size_t arrived = 0;
+  const auto finish_one = [&] {
+    const View all = b.whole(flats[arrived]);
+    b.compute(Work::kUnpack, Shape{{all.elements}}, Views(&all, 1), messages[arrived]);
+    b.free(flats[arrived++]);
+  };
+  for (const std::vector<View>& parts : messages) {
+    if (parts.empty()) {
+      break;
+    }
+    std::int64_t elements = 0;
+    for (const View& part : parts) {
+      elements += part.elements;
+    }
+    flats.push_back(
+        b.alloc(Category::kCommunication, b.buffer(parts.front().buffer).dtype, elements));
+    const View all = b.whole(flats.back());
+    b.compute(Work::kPack, Shape{{elements}}, parts, Views(&all, 1));
+    b.collective(Collective::kBroadcast,
+                 b.tables().communicator(kDataAxes),
+                 Reduction::kNone,
+                 elements,
+                 all,
+                 all,
+                 {.stream = Stream::kData, .root = 0});
+    if (flats.size() - arrived == 2) {
+      finish_one();
+    }
   }
-  std::int64_t elements = 0;
-  for (const View& part : parts) {
-    elements += part.elements;
+  while (arrived < flats.size()) {
+    finish_one();
   }
-  const BufferId flat =
-      b.alloc(Category::kCommunication, b.buffer(parts.front().buffer).dtype, elements);
-  const View all = b.whole(flat);
-  b.compute(Work::kPack, Shape{{elements}}, parts, Views(&all, 1));
-  b.collective(Collective::kBroadcast,
-               b.tables().communicator(kDataAxes),
-               Reduction::kNone,
-               elements,
-               all,
-               all,
-               {.stream = Stream::kData, .root = 0});
-  b.compute(Work::kUnpack, Shape{{elements}}, Views(&all, 1), parts);
-  b.free(flat);
 }
 
 // ---- buckets -----------------------------------------------------------------------------------
@@ -227,16 +236,14 @@ void Ddp::rebuild(ProgramBuilder& b) {
 }
 
 void Ddp::broadcast_buffers(ProgramBuilder& b) {
-  std::vector<View> running;
-  std::vector<View> counters;
+  std::vector<View> messages[2];  // statistics, counts of batches
   for (std::size_t segment = 0; segment < buffers_.running.size(); ++segment) {
     if (buffers_.running[segment] != kNoBuffer) {
-      running.push_back(b.whole(buffers_.running[segment]));
-      counters.push_back(b.whole(buffers_.counters[segment]));
+      messages[0].push_back(b.whole(buffers_.running[segment]));
+      messages[1].push_back(b.whole(buffers_.counters[segment]));
     }
   }
-  broadcast_flat(b, running);
-  broadcast_flat(b, counters);
+  broadcast_coalesced(b, messages);
 }
 
 // ---- one step ----------------------------------------------------------------------------------

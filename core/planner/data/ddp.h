@@ -8,6 +8,9 @@
 // `ideal` has even buckets from the start and none of the initial checks.
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "core/planner/data/buckets.h"
 #include "core/planner/data/replicated.h"
 
@@ -36,7 +39,7 @@ class Ddp : public ReplicatedParameters {
   const DataStrategy& options() const { return context_.strategy().data; }
   std::int64_t pass_number(std::int32_t microbatch) const;
   void synchronize_model(ProgramBuilder& b);
-  void broadcast_flat(ProgramBuilder& b, const std::vector<View>& parts);
+  void broadcast_coalesced(ProgramBuilder& b, std::span<const std::vector<View>> messages);
   void broadcast_buffers(ProgramBuilder& b);
   void assign_buckets(DdpBucketing bucketing);
   void allocate_buckets(ProgramBuilder& b);

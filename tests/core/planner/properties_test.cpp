@@ -14,6 +14,7 @@
 #include "core/names.h"
 #include "core/planner/planner.h"
 #include "tests/support/catch.h"
+#include "tests/support/model_state.h"
 #include "tests/support/one_rank.h"
 #include "tests/support/plan_dump.h"
 #include "tests/support/random_scenario.h"
@@ -42,84 +43,6 @@ Scenario without_blocks(Scenario scenario) {
     scenario.training.optimizer = OptimizerKind::kAdamW;
   }
   return scenario;
-}
-
-// ---- memory ------------------------------------------------------------------------------------
-
-/// Summaries of iterations 0, 1, ... of one class, each starting with what the last one left.
-std::vector<ProgramSummary> iterations(const Plan& plan, int class_index, int count) {
-  const auto c = static_cast<std::size_t>(class_index);
-  const Section* init = plan.find(SectionKind::kInit);
-  CategoryBytes held = summarize(plan, class_index, init->programs[c], CategoryBytes{}).at_end;
-  std::vector<ProgramSummary> summaries;
-  for (int iteration = 0; iteration < count; ++iteration) {
-    summaries.push_back(summarize(plan, class_index, plan.step(iteration).programs[c], held));
-    held = summaries.back().at_end;
-  }
-  return summaries;
-}
-
-/// Bytes of parameters, gradients and optimizer states on one rank when the optimizer begins, and
-/// how many of them the layouts call padding.
-struct ModelState {
-  std::int64_t bytes = 0;
-  std::int64_t padding = 0;
-};
-
-std::int64_t padding_of(const Plan& plan, const Buffer& buffer, int rank) {
-  if (buffer.layout == kNoLayout || buffer.alias_of != kNoBuffer) {
-    return 0;
-  }
-  const Layout& layout = plan.layouts[buffer.layout];
-  const int coordinate = layout.coordinates == plan.mesh.count(kDataAxes)
-                             ? plan.mesh.index(kDataAxes, rank)
-                             : plan.mesh.coordinate(rank, Axis::kData);
-  const std::int64_t padding =
-      buffer.elements == layout.elements_per_coordinate
-          ? buffer.elements - valid_elements(layout, coordinate % layout.coordinates)
-          : layout.padding_elements();
-  return padding * size_of(buffer.dtype);
-}
-
-ModelState state_at_optimizer(const Plan& plan, int rank) {
-  const int class_index = plan.class_of_rank(rank);
-  const auto c = static_cast<std::size_t>(class_index);
-  const std::vector<Buffer>& buffers = plan.buffers[c];
-  ModelState state;
-  const auto pass = [&](const Operation& op, int sign) {
-    const Buffer& buffer = buffers[op.buffer];
-    if (buffer.category == Category::kParameter || buffer.category == Category::kGradient ||
-        buffer.category == Category::kOptimizer) {
-      state.bytes += sign * buffer.bytes();
-      state.padding += sign * padding_of(plan, buffer, rank);
-    }
-  };
-  const int steady = static_cast<int>(plan.variant_of_iteration.size());
-  for (int iteration = -1; iteration <= steady; ++iteration) {
-    const Section& section = iteration < 0 ? *plan.find(SectionKind::kInit) : plan.step(iteration);
-    for (const Operation& op : section.programs[c].operations) {
-      if (op.kind == OperationKind::kAlloc || op.kind == OperationKind::kFree) {
-        pass(op, op.kind == OperationKind::kAlloc ? 1 : -1);
-      } else if (iteration == steady && op.phase == Phase::kOptimizer) {
-        return state;
-      }
-    }
-  }
-  return state;
-}
-
-/// The rank that holds most.
-ModelState largest_state(const Scenario& scenario) {
-  const Plan plan = make_plan(scenario);
-  ModelState largest;
-  std::int64_t padding = 0;
-  for (int rank = 0; rank < plan.mesh.world_size(); ++rank) {
-    const ModelState state = state_at_optimizer(plan, rank);
-    largest = state.bytes > largest.bytes ? state : largest;
-    padding = std::max(padding, state.padding);
-  }
-  largest.padding = padding;
-  return largest;
 }
 
 // ---- summaries ---------------------------------------------------------------------------------
@@ -188,10 +111,6 @@ void check_equal(const ProgramSummary& counted,
   }
 }
 
-int steady_iteration(const Plan& plan) {
-  return static_cast<int>(plan.variant_of_iteration.size()) - 1;
-}
-
 /// A quarter of the scenarios each: what takes longest, in pieces that run side by side.
 void check_plans_and_values(std::uint64_t series) {
   for_random_scenarios(25, series, [](const Scenario& scenario) {
@@ -228,10 +147,10 @@ TEST_CASE("random scenarios: the summary counts what the plan of the steady step
     REQUIRE(static_cast<int>(summary.classes.size()) == plan.class_count());
     for (int c = 0; c < plan.class_count(); ++c) {
       INFO("class " << c);
-      const int steady = steady_iteration(plan);
+      const int steady = test::steady_iteration(plan);
       check_equal(summary.classes[static_cast<std::size_t>(c)],
                   summary,
-                  iterations(plan, c, steady + 1).back(),
+                  test::iterations(plan, c, steady + 1).back(),
                   plan);
     }
   });
@@ -241,7 +160,8 @@ TEST_CASE("random scenarios: memory returns to its start from the third iteratio
   for_random_scenarios(200, 6, [](const Scenario& scenario) {
     const Plan plan = make_plan(scenario);
     for (int c = 0; c < plan.class_count(); ++c) {
-      const std::vector<ProgramSummary> steps = iterations(plan, c, steady_iteration(plan) + 4);
+      const std::vector<ProgramSummary> steps =
+          test::iterations(plan, c, test::steady_iteration(plan) + 4);
       for (std::size_t iteration = 2; iteration < steps.size(); ++iteration) {
         INFO("class " << c << ", iteration " << iteration);
         CHECK(steps[iteration].at_end == steps[iteration].at_start);
@@ -260,8 +180,8 @@ TEST_CASE("random scenarios: twice the ranks hold no more model state than the p
     if (!validate(twice).empty() || scenario.strategy.data.degree == 1) {
       return;
     }
-    const ModelState few = largest_state(once);
-    const ModelState many = largest_state(twice);
+    const test::ModelState few = test::largest_model_state(make_plan(once));
+    const test::ModelState many = test::largest_model_state(make_plan(twice));
     INFO("padding " << many.padding);
     CHECK(many.bytes <= few.bytes + many.padding);
   });
@@ -283,7 +203,7 @@ TEST_CASE("random scenarios: ZeRO 1, 2, 3 hold less and less model state, but fo
       if (!validate(each).empty()) {
         continue;
       }
-      const ModelState state = largest_state(each);
+      const test::ModelState state = test::largest_model_state(make_plan(each));
       INFO(name_of(kind) << ", padding " << state.padding);
       CHECK(state.bytes - state.padding <= before);
       before = state.bytes;

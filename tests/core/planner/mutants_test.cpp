@@ -1,43 +1,16 @@
 // Every mutant is caught: a plan without any one of its communications, scales or adds, or with one
 // of them twice, fails the plan check or the value check. Of each hundred mutants the usual run
 // tries ten, chosen by the seed; a long run tries all.
-//
-// Nothing can be missed where an operation changes nothing: the value check lists those of a
-// correct plan as idle, and they are removed without loss. There are three kinds, each asked for by
-// what it models: DDP's broadcast of buffers that are equal already (iteration 1; the count of
-// batches), with its unpack; rank 0's unpack of what it has sent itself; the norm of a tied
-// weight's second copy.
-#include "tests/support/mutants.h"
-
-#include <algorithm>
-#include <random>
-#include <set>
-#include <tuple>
-
-#include "core/check/plan_check.h"
-#include "core/check/value_check.h"
-#include "core/plan_text.h"
+// What changes nothing in a correct plan (tests/support/idle.h) can be removed without loss.
 #include "core/planner/planner.h"
 #include "tests/support/catch.h"
+#include "tests/support/idle.h"
 #include "tests/support/one_rank.h"
 #include "tests/support/scale.h"
 #include "tests/support/scenarios.h"
 
 namespace lockstep {
 namespace {
-
-bool may_be_idle(const Plan& plan, const IdleOperation& idle) {
-  const Section& section = plan.sections[static_cast<std::size_t>(idle.section)];
-  const Operation& op =
-      section.programs[static_cast<std::size_t>(idle.class_index)].operations[idle.operation];
-  const bool of_buffers = plan.graph->model.mlp_norm != MlpNormKind::kNone &&
-                          op.phase == Phase::kForward &&
-                          (op.collective == Collective::kBroadcast || op.work == Work::kUnpack);
-  const bool of_root = section.kind == SectionKind::kInit && op.work == Work::kUnpack;
-  const bool of_copy = op.work == Work::kSumSquares && plan.graph->model.tied_embeddings &&
-                       plan.mesh.size(Axis::kPipeline) > 1;
-  return of_buffers || of_root || of_copy;
-}
 
 /// A correct plan and what its mutants are compared with.
 class Original {
@@ -53,7 +26,7 @@ class Original {
     idle_ = report.idle.size();
     for (const IdleOperation& idle : report.idle) {
       INFO("idle: " << describe(plan_, idle.class_index, idle.section, idle.operation));
-      CHECK(may_be_idle(plan_, idle));
+      CHECK(test::may_be_idle(plan_, idle));
       idle_operations_.insert({idle.section, idle.class_index, idle.operation});
     }
   }

@@ -12,8 +12,10 @@
 #include "core/check/plan_check.h"
 #include "core/check/value_check.h"
 #include "core/names.h"
+#include "core/plan_text.h"
 #include "core/planner/planner.h"
 #include "tests/support/catch.h"
+#include "tests/support/idle.h"
 #include "tests/support/model_state.h"
 #include "tests/support/one_rank.h"
 #include "tests/support/plan_dump.h"
@@ -118,25 +120,38 @@ void check_plans_and_values(std::uint64_t series) {
     CHECK(check_plan(plan).text() == "no problems");
     ValueCheckOptions options;
     options.max_problems = 3;
-    CHECK(value_check(plan, make_plan(test::one_rank(scenario)), options).text() == "values agree");
+    const ValueReport report = value_check(plan, make_plan(test::one_rank(scenario)), options);
+    CHECK(report.text() == "values agree");
+    for (const IdleOperation& idle : report.idle) {
+      INFO("idle: " << describe(plan, idle.class_index, idle.section, idle.operation));
+      CHECK(test::may_be_idle(plan, idle));
+    }
   });
 }
 
 }  // namespace
 
-TEST_CASE("random scenarios: plans have no fault and compute what one rank computes, 1 of 4") {
+TEST_CASE(
+    "random scenarios: plans have no fault, nothing idle, and compute what one rank computes, 1 of "
+    "4") {
   check_plans_and_values(1);
 }
 
-TEST_CASE("random scenarios: plans have no fault and compute what one rank computes, 2 of 4") {
+TEST_CASE(
+    "random scenarios: plans have no fault, nothing idle, and compute what one rank computes, 2 of "
+    "4") {
   check_plans_and_values(2);
 }
 
-TEST_CASE("random scenarios: plans have no fault and compute what one rank computes, 3 of 4") {
+TEST_CASE(
+    "random scenarios: plans have no fault, nothing idle, and compute what one rank computes, 3 of "
+    "4") {
   check_plans_and_values(3);
 }
 
-TEST_CASE("random scenarios: plans have no fault and compute what one rank computes, 4 of 4") {
+TEST_CASE(
+    "random scenarios: plans have no fault, nothing idle, and compute what one rank computes, 4 of "
+    "4") {
   check_plans_and_values(4);
 }
 

@@ -1,7 +1,17 @@
 // Every mutant is caught: a plan without any one of its communications, scales or adds, or with one
 // of them twice, fails the plan check or the value check. Of each hundred mutants the usual run
-// tries ten, chosen by the seed; a long run tries all.
-// What changes nothing in a correct plan (tests/support/idle.h) can be removed without loss.
+// tries ten, chosen by the seed; a long run tries all. What changes nothing in a correct plan
+// (tests/support/idle.h) can be removed without loss.
+#include "tests/support/mutants.h"
+
+#include <random>
+#include <set>
+#include <string>
+#include <tuple>
+
+#include "core/check/plan_check.h"
+#include "core/check/value_check.h"
+#include "core/plan_text.h"
 #include "core/planner/planner.h"
 #include "tests/support/catch.h"
 #include "tests/support/idle.h"

@@ -305,6 +305,7 @@ struct Plan {
   std::vector<Scalar> scalars;
   std::int32_t microbatches = 1;
   bool host_shared = false;  ///< all ranks are threads of one process (DataParallel)
+  bool tf32 = false;         ///< fp32 matrix products may round their operands to tf32
 
   int class_count() const { return mesh.count(class_axes); }
   int class_of_rank(int rank) const { return mesh.index(class_axes, rank); }

@@ -61,6 +61,7 @@ Plan make_plan(const Scenario& scenario, const PlanOptions& options) {
   plan.class_axes = class_axes(scenario);
   plan.microbatches = context.microbatches;
   plan.host_shared = scenario.strategy.data.kind == DataKind::kDp;
+  plan.tf32 = scenario.training.precision == Precision::kTf32;
   const int classes = plan.class_count();
   for (int index = 0; index < classes; ++index) {
     const ClassPlace place = place_of(context.mesh, plan.class_axes, index);
@@ -95,6 +96,7 @@ PlanSummary count_plan(const Scenario& scenario) {
   summary.shapes = std::move(tables.plan().shapes);
   summary.mesh = context.mesh;
   summary.class_axes = tables.plan().class_axes;
+  summary.tf32 = scenario.training.precision == Precision::kTf32;
   return summary;
 }
 

@@ -34,6 +34,7 @@ struct PlanSummary {
   std::vector<Shape> shapes;                ///< what OperationCount::shape indexes
   Mesh mesh;
   AxisMask class_axes = 0;  ///< as Plan::class_axes
+  bool tf32 = false;        ///< as Plan::tf32
 };
 PlanSummary summarize_plan(const Scenario& scenario);
 /// The same, counted in one go: what summarizer.h falls back on.

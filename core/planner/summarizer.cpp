@@ -452,6 +452,7 @@ PlanSummary Summarizer::summarize(const Scenario& scenario) {
   PlanSummary summary;
   summary.mesh = step.mesh;
   summary.class_axes = step.class_axes;
+  summary.tf32 = scenario.training.precision == Precision::kTf32;
   const auto fields = [](const OperationCount& count) {
     return std::tie(count.kind,
                     count.work,

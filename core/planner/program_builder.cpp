@@ -52,6 +52,23 @@ std::size_t index_of(Stream stream) {
   return static_cast<std::size_t>(stream);
 }
 
+/// Works whose first output is a sum over their first input, often in a wider type.
+bool sums_its_input(Work work) {
+  switch (work) {
+    case Work::kMatmulGradWeight:
+    case Work::kEmbeddingGrad:
+    case Work::kPositionGrad:
+    case Work::kBiasGrad:
+    case Work::kBnSums:
+    case Work::kBnGradSums:
+    case Work::kUnscaleAndCheck:
+    case Work::kSumSquares:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 PlanBuilder::PlanBuilder(Mesh mesh, std::shared_ptr<const ModelGraph> graph) {
@@ -266,9 +283,11 @@ OperationId ProgramBuilder::compute(
   Operation op = operation(OperationKind::kCompute, extras);
   op.work = work;
   op.shape = tables_.shape(shape);
-  op.dtype = !outputs.empty()  ? buffers_[outputs.front().buffer].dtype
-             : !inputs.empty() ? buffers_[inputs.front().buffer].dtype
-                               : DType::kFp32;
+  // What it computes in: a sum (into fp32 gradients, a norm, a flag) has the type of its terms.
+  const bool by_input = !inputs.empty() && (outputs.empty() || sums_its_input(work));
+  op.dtype = by_input           ? buffers_[inputs.front().buffer].dtype
+             : !outputs.empty() ? buffers_[outputs.front().buffer].dtype
+                                : DType::kFp32;
   return emit(op, inputs, outputs, extras);
 }
 

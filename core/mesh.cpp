@@ -86,9 +86,8 @@ std::vector<int> Mesh::group(AxisMask mask, int rank) const {
 std::vector<std::vector<int>> Mesh::groups(AxisMask mask) const {
   std::vector<std::vector<int>> result;
   for (int rank = 0; rank < world_size(); ++rank) {
-    std::vector<int> members = group(mask, rank);
-    if (members.front() == rank) {
-      result.push_back(std::move(members));
+    if (index(mask, rank) == 0) {  // the first member of its group
+      result.push_back(group(mask, rank));
     }
   }
   return result;

@@ -9,7 +9,6 @@
 #include "cli/commands.h"
 #include "cli/json_writer.h"
 #include "cli/plan_listing.h"
-#include "cli/plan_traffic.h"
 #include "cli/scenario_flags.h"
 #include "cli/scenario_text.h"
 #include "core/check/plan_check.h"
@@ -21,6 +20,7 @@
 #include "core/planner/schedule/action_csv.h"
 #include "core/planner/schedule/unit_time.h"
 #include "core/report_text.h"
+#include "core/traffic.h"
 
 namespace lockstep::cli {
 namespace {

@@ -1,0 +1,294 @@
+// lockstep compare: several strategies for one model on the same devices, in one table.
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "cli/json_writer.h"
+#include "cli/scenario_flags.h"
+#include "cli/scenario_text.h"
+#include "cli/strategy_words.h"
+#include "cli/terminal.h"
+#include "core/error.h"
+#include "core/memory_report.h"
+#include "core/planner/planner.h"
+#include "core/report.h"
+#include "core/report_text.h"
+#include "simulator/simulate.h"
+
+namespace lockstep::cli {
+namespace {
+
+constexpr const char* kDescription =
+    "Strategies side by side: what fits, how long a step takes and why.\n\n"
+    "  lockstep compare --model llama-3.1-8b\n"
+    "  lockstep compare --model gpt2-xl --devices 4 --global-batch 64 ddp fsdp zero1,tp=2,sp\n"
+    "  lockstep compare --model llama-3.1-70b --devices 64 --recompute full zero1,tp=8,sp,pp=4 "
+    "fsdp\n\n"
+    "A strategy is a data-parallel kind with tp=N, sp, pp=N, schedule=NAME, chunks=N, "
+    "micro-batch=N\n"
+    "or any KEY=VALUE of the scenario, separated by commas; dp is what tp and pp leave over.\n";
+
+/// One line of the table.
+struct Compared {
+  std::string words;
+  std::string refused;  ///< why it cannot be; empty when it can
+  Scenario scenario;
+  bool fits = false;
+  std::int64_t peak_bytes = 0;  ///< on the worst rank
+  std::int64_t device_bytes = 0;
+  double step_s = 0;
+  double tokens_per_s = 0;
+  double mfu = 0;
+  double exposed = 0;
+  double bubble = 0;
+  double sent_bytes = 0;  ///< by a rank, mean
+};
+
+void evaluate(Compared& row) {
+  const Problems problems = validate(row.scenario);
+  if (!problems.empty()) {
+    row.refused = problems.one_line();
+    return;
+  }
+  try {
+    const MemoryReport memory = memory_report(row.scenario);
+    row.fits = memory.fits();
+    row.peak_bytes = memory.worst().peak_bytes();
+    row.device_bytes = memory.device_bytes;
+    const Plan plan = make_plan(row.scenario, {false, false});
+    const sim::Simulation run = sim::simulate(plan, row.scenario.cluster);
+    const Report report = make_report(plan, run.trace, report_facts(row.scenario));
+    row.step_s = report.step_time_s();
+    row.tokens_per_s = report.tokens_per_s();
+    row.mfu = report.mfu();
+    row.exposed = report.exposed_fraction();
+    row.bubble = report.bubble_fraction();
+    for (const ReportTraffic& traffic : report.traffic) {
+      row.sent_bytes += traffic.control ? 0 : traffic.sent_bytes;
+    }
+  } catch (const Error& error) {
+    row.refused = error.what();
+  }
+}
+
+/// Evaluates rows on `threads` threads; each row is one's own, so the result never depends on them.
+void evaluate_all(std::vector<Compared>& rows, int threads) {
+  std::atomic<std::size_t> next{0};
+  std::vector<std::exception_ptr> failures(static_cast<std::size_t>(threads));
+  const auto work = [&](int thread) {
+    try {
+      for (std::size_t i = next++; i < rows.size(); i = next++) {
+        evaluate(rows[i]);
+      }
+    } catch (...) {
+      failures[static_cast<std::size_t>(thread)] = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> pool;
+    for (int thread = 1; thread < threads; ++thread) {
+      pool.emplace_back(work, thread);
+    }
+    work(0);
+  }
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) {
+      std::rethrow_exception(failure);
+    }
+  }
+}
+
+struct CompareCommand {
+  ScenarioFlags flags;
+  std::vector<std::string> strategies;
+  std::int64_t devices = 0;
+  int threads = 0;
+  bool json = false;
+  bool csv = false;
+  bool strict = false;
+
+  int run() const {
+    if (flags.lists_keys()) {
+      print(ScenarioFlags::keys_text());
+      return 0;
+    }
+    const Scenario base = with_batch(flags.scenario());
+    const std::int64_t count = device_count(base);
+    std::vector<Compared> rows;
+    const std::vector<std::string> words =
+        strategies.empty() ? usual_strategies(count, base.cluster.devices_per_node) : strategies;
+    for (const std::string& each : words) {
+      Compared& row = rows.emplace_back();
+      row.words = each;
+      row.scenario = with_strategy(base, each, count);
+    }
+    {
+      const Progress progress("simulating");
+      evaluate_all(rows, thread_count(rows.size()));
+    }
+    print(json ? as_json(rows, count) : csv ? as_csv(rows) : as_text(base, rows, count));
+    const bool all_fit =
+        std::all_of(rows.begin(), rows.end(), [](const Compared& row) { return row.fits; });
+    return strict && !all_fit ? static_cast<int>(ErrorKind::kCheckFailed) : 0;
+  }
+
+ private:
+  std::int64_t device_count(const Scenario& base) const {
+    const std::int64_t count = devices > 0                      ? devices
+                               : base.strategy.world_size() > 1 ? base.strategy.world_size()
+                                                                : base.cluster.devices();
+    if (count > kMaxWorldSize) {
+      throw UsageError("flags", fmt::format("--devices {}: at most {}", count, kMaxWorldSize));
+    }
+    return count;
+  }
+
+  /// All strategies train on the same samples: four micro-batches per device unless it is said.
+  Scenario with_batch(Scenario base) const {
+    if (base.training.global_batch == 0) {
+      base.training.global_batch = base.training.accumulate > 1 || base.strategy.world_size() > 1
+                                       ? samples_per_step(base)
+                                       : 4 * device_count(base) * base.training.micro_batch;
+    }
+    return base;
+  }
+
+  int thread_count(std::size_t rows) const {
+    const int wanted =
+        threads > 0 ? threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+    return std::min(wanted, static_cast<int>(rows));
+  }
+
+  static std::string as_text(const Scenario& base,
+                             const std::vector<Compared>& rows,
+                             std::int64_t count) {
+    std::string text = fmt::format("{} on {} x {}, {} samples of {} tokens a step\n\n",
+                                   base.model.name.empty() ? "model" : base.model.name,
+                                   count,
+                                   base.cluster.device.name,
+                                   base.training.global_batch,
+                                   base.training.seq_len);
+    TextTable table({{"strategy"},
+                     {"fits"},
+                     {"peak GiB", Align::kRight},
+                     {"ms/step", Align::kRight},
+                     {"tokens/s", Align::kRight},
+                     {"MFU %", Align::kRight},
+                     {"exposed %", Align::kRight},
+                     {"bubble %", Align::kRight},
+                     {"sent/rank", Align::kRight}});
+    for (const Compared& row : rows) {
+      if (!row.refused.empty()) {
+        table.add({row.words, "-", "-", "-", "-", "-", "-", "-", "-"});
+        continue;
+      }
+      table.add({row.words,
+                 row.fits ? "yes" : "no",
+                 fmt::format("{:.1f}", static_cast<double>(row.peak_bytes) / (1U << 30U)),
+                 fmt::format("{:.1f}", row.step_s * 1e3),
+                 grouped(static_cast<std::int64_t>(row.tokens_per_s + 0.5)),
+                 fmt::format("{:.1f}", row.mfu * 100),
+                 fmt::format("{:.1f}", row.exposed * 100),
+                 fmt::format("{:.1f}", row.bubble * 100),
+                 bytes_text(static_cast<std::int64_t>(row.sent_bytes + 0.5))});
+    }
+    text += table.text("  ");
+    for (const Compared& row : rows) {
+      if (!row.refused.empty()) {
+        text += fmt::format("  {}: {}\n", row.words, row.refused);
+      }
+    }
+    text += best_text(rows);
+    return text;
+  }
+
+  static std::string best_text(const std::vector<Compared>& rows) {
+    const Compared* best = nullptr;
+    for (const Compared& row : rows) {
+      if (row.fits && row.refused.empty() && (best == nullptr || row.step_s < best->step_s)) {
+        best = &row;
+      }
+    }
+    return best == nullptr ? "\nnone of them fits\n"
+                           : fmt::format("\nfastest that fits: {}\n", best->words);
+  }
+
+  static std::string as_json(const std::vector<Compared>& rows, std::int64_t count) {
+    JsonWriter writer;
+    writer.begin_object();
+    writer.field("schema_version", 1);
+    writer.field("devices", count);
+    writer.begin_array("strategies");
+    for (const Compared& row : rows) {
+      writer.begin_object();
+      writer.field("strategy", row.words);
+      if (!row.refused.empty()) {
+        writer.field("refused", row.refused);
+      } else {
+        writer.field("fits", row.fits);
+        writer.field("peak_bytes", row.peak_bytes);
+        writer.field("device_bytes", row.device_bytes);
+        writer.field("step_time_s", row.step_s);
+        writer.field("tokens_per_s", row.tokens_per_s);
+        writer.field("mfu", row.mfu);
+        writer.field("exposed_fraction", row.exposed);
+        writer.field("bubble_fraction", row.bubble);
+        writer.field("sent_bytes_per_rank", row.sent_bytes);
+      }
+      writer.end_object();
+    }
+    writer.end_array();
+    writer.end_object();
+    return writer.text();
+  }
+
+  static std::string as_csv(const std::vector<Compared>& rows) {
+    std::string text =
+        "strategy,fits,peak_bytes,step_time_s,tokens_per_s,mfu,exposed_fraction,bubble_fraction,"
+        "sent_bytes_per_rank,refused\n";
+    for (const Compared& row : rows) {
+      std::string reason = row.refused;
+      std::replace(reason.begin(), reason.end(), '"', '\'');
+      text += fmt::format("\"{}\",{},{},{:.9g},{:.9g},{:.6g},{:.6g},{:.6g},{:.9g},\"{}\"\n",
+                          row.words,
+                          row.fits,
+                          row.peak_bytes,
+                          row.step_s,
+                          row.tokens_per_s,
+                          row.mfu,
+                          row.exposed,
+                          row.bubble,
+                          row.sent_bytes,
+                          reason);
+    }
+    return text;
+  }
+};
+
+}  // namespace
+
+void add_compare_command(CLI::App& program, Action& action) {
+  const auto command = std::make_shared<CompareCommand>();
+  CLI::App* app = program.add_subcommand("compare");
+  app->description(kDescription);
+  app->add_option("strategies", command->strategies, "default: eight usual ones");
+  app->add_option("--devices", command->devices, "devices (default: all of the cluster)")
+      ->check(CLI::PositiveNumber);
+  app->add_option("--threads", command->threads, "worker threads (default: one per core)")
+      ->check(CLI::Range(1, 256));
+  CLI::Option* json = app->add_flag("--json", command->json, "one JSON object");
+  app->add_flag("--csv", command->csv, "one line per strategy")->excludes(json);
+  app->add_flag("--strict", command->strict, "exit with 1 unless all of them fit");
+  command->flags.add_to(*app);
+  app->callback([command, &action] { action = [command] { return command->run(); }; });
+}
+
+}  // namespace lockstep::cli

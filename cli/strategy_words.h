@@ -1,0 +1,26 @@
+// StrategyWords: a strategy in one argument, as compare and search write it.
+//
+//     zero1,tp=2,sp,pp=4,schedule=interleaved,chunks=2
+//
+// Words: a data-parallel kind, `sp`, and KEY=VALUE with the short names of the scenario flags (tp,
+// pp, dp, schedule, chunks, micro-batch, recompute, flavour) or any key of the scenario. What is
+// not said stays as in the scenario that it changes; dp is the devices that tp and pp leave.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/scenario.h"
+
+namespace lockstep::cli {
+
+/// `base` under the strategy that `words` describe on `devices` devices; not validated. UsageError
+/// for a word that means nothing.
+Scenario with_strategy(const Scenario& base, std::string_view words, std::int64_t devices);
+
+/// Strategies that differ as much as they can on so many devices, `per_node` of them in a node.
+std::vector<std::string> usual_strategies(std::int64_t devices, std::int64_t per_node);
+
+}  // namespace lockstep::cli

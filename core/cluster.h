@@ -20,6 +20,8 @@ struct DeviceSpec {
   double bf16_flops = 96e9;
   double fp16_flops = 96e9;
   double fp8_flops = 0;
+  double matmul_fraction = 0.9;      ///< of the peak that the best matrix product reaches
+  std::int64_t multiprocessors = 1;  ///< that work on tiles of a product at the same time
   std::int64_t memory_bytes = std::int64_t{2} << 30;
   double memory_bandwidth = 6.4e9;  ///< byte/s
   double launch_overhead_s = 1e-6;  ///< host time to issue one operation

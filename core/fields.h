@@ -82,6 +82,14 @@ void visit_fields(Visitor& v, Spec& device) {
   v.field("bf16_flops", device.bf16_flops, rate, "peak dense FLOP/s; 0 = not supported");
   v.field("fp16_flops", device.fp16_flops, rate, "peak dense FLOP/s; 0 = not supported");
   v.field("fp8_flops", device.fp8_flops, rate, "peak dense FLOP/s; 0 = not supported");
+  v.field("matmul_fraction",
+          device.matmul_fraction,
+          RealRange{1e-3, 1},
+          "of the peak that the best matrix product reaches");
+  v.field("multiprocessors",
+          device.multiprocessors,
+          IntRange{1, 1 << 20},
+          "that work on tiles of a product at the same time");
   v.field("memory_bytes", device.memory_bytes, IntRange{1, kMaxDeviceBytes}, "usable memory");
   v.field("memory_bandwidth", device.memory_bandwidth, RealRange{1, kMaxRate}, "byte/s");
   v.field(

@@ -2,4 +2,43 @@
 // has a physical meaning and stands here once; at most fifteen for everything.
 #pragma once
 
-namespace lockstep::sim {}  // namespace lockstep::sim
+namespace lockstep::sim {
+
+// ---- compute -----------------------------------------------------------------------------------
+
+/// Bytes that device memory delivers to a streaming kernel, of its data sheet rate.
+inline constexpr double kMemoryEfficiency = 0.85;
+/// Part of the host's issue time that a kernel takes at least: start, drain and the gap behind it.
+inline constexpr double kKernelFloor = 0.6;
+/// Depth (elements of k) whose time a tile spends on filling its pipeline and writing its result.
+inline constexpr double kTileDepth = 192;
+/// Depth below which splitting a tile among multiprocessors does not pay.
+inline constexpr double kLeastSplitDepth = 512;
+/// Cost of loading operands: a tile of r x c takes 1 + load x (1/r + 1/c) times as long, relative
+/// to the largest.
+inline constexpr double kTileLoad = 16;
+/// Rate of flash attention kernels, of the best matrix product.
+inline constexpr double kFlashForward = 0.68;
+inline constexpr double kFlashBackward = 0.55;
+/// Keys of a tile on the diagonal that a causal kernel cannot skip.
+inline constexpr double kFlashTile = 128;
+/// Times that the scores of plain attention cross device memory: scale, mask, softmax, dropout.
+inline constexpr double kSoftmaxPasses = 6;
+inline constexpr double kSoftmaxGradPasses = 9;
+
+// ---- communication -----------------------------------------------------------------------------
+
+/// Part of a GPU link's rate that payload reaches: packet headers, acknowledgements and flow
+/// control take the rest (NCCL's own figures: 20 to 20.6 of 25 GB/s per NVLink, 24 of 32 on PCIe).
+inline constexpr double kLinkFraction = 0.8;
+/// The same while the NVSwitch reduces: reads and multicasts share the links.
+inline constexpr double kNvlsFraction = 0.66;
+/// The same of a network card: headers, and flows that meet on one path of the fabric.
+inline constexpr double kNetworkFraction = 0.8;
+/// Bytes under way in one stage of a pipeline of large chunks, over all channels: until they are
+/// there the next stage waits.
+inline constexpr double kPipelineStageBytes = 4.0 * 1024 * 1024;
+/// Part of a device's multiprocessors that a collective's channels hold: 16 of 132 on H100.
+inline constexpr double kSmShareOfCollectives = 0.12;
+
+}  // namespace lockstep::sim

@@ -8,23 +8,26 @@ namespace lockstep::sim {
 
 /// Bytes that device memory delivers to a streaming kernel, of its data sheet rate.
 inline constexpr double kMemoryEfficiency = 0.85;
+/// Times that an element-wise operation's operands cross memory: frameworks split it in kernels
+/// (a norm and its statistics, a bias gradient beside its product, a cast, a copy for a layout).
+inline constexpr double kElementwisePasses = 1.6;
 /// Part of the host's issue time that a kernel takes at least: start, drain and the gap behind it.
 inline constexpr double kKernelFloor = 0.6;
-/// Depth (elements of k) whose time a tile spends on filling its pipeline and writing its result.
-inline constexpr double kTileDepth = 192;
-/// Depth below which splitting a tile among multiprocessors does not pay.
-inline constexpr double kLeastSplitDepth = 512;
+/// Seconds of a tile that do not depend on its depth: first loads, and writing the result.
+inline constexpr double kTileSeconds = 3e-6;
 /// Cost of loading operands: a tile of r x c takes 1 + load x (1/r + 1/c) times as long, relative
 /// to the largest.
 inline constexpr double kTileLoad = 16;
-/// Rate of flash attention kernels, of the best matrix product.
-inline constexpr double kFlashForward = 0.68;
-inline constexpr double kFlashBackward = 0.55;
+/// 16-bit tensor core FLOPs per joule of the whole device that are sustained: what its power limit
+/// allows where that is less than the best product's rate.
+inline constexpr double kFlopsPerJoule = 1.02e12;
+/// Rate of fused attention's backward, of its forward.
+inline constexpr double kFlashBackward = 0.8;
 /// Keys of a tile on the diagonal that a causal kernel cannot skip.
 inline constexpr double kFlashTile = 128;
-/// Times that the scores of plain attention cross device memory: scale, mask, softmax, dropout.
+/// Times that the scores of plain attention cross device memory in forward: products, scale, mask,
+/// softmax, dropout. Backward writes, reads and writes one gradient of them more.
 inline constexpr double kSoftmaxPasses = 6;
-inline constexpr double kSoftmaxGradPasses = 9;
 
 // ---- communication -----------------------------------------------------------------------------
 
@@ -38,7 +41,5 @@ inline constexpr double kNetworkFraction = 0.8;
 /// Bytes under way in one stage of a pipeline of large chunks, over all channels: until they are
 /// there the next stage waits.
 inline constexpr double kPipelineStageBytes = 4.0 * 1024 * 1024;
-/// Part of a device's multiprocessors that a collective's channels hold: 16 of 132 on H100.
-inline constexpr double kSmShareOfCollectives = 0.12;
 
 }  // namespace lockstep::sim

@@ -172,11 +172,11 @@ std::string_view name_of(SectionKind kind) {
   return lookup(kNames, kind);
 }
 
-std::vector<int> members(const Plan& plan, const Communicator& communicator, int rank) {
-  std::vector<int> group = plan.mesh.group(communicator.axes, rank);
+std::vector<int> members(const Mesh& mesh, const Communicator& communicator, int rank) {
+  std::vector<int> group = mesh.group(communicator.axes, rank);
   if (communicator.pipeline_coordinates != 0) {
     std::erase_if(group, [&](int member) {
-      const int stage = plan.mesh.coordinate(member, Axis::kPipeline);
+      const int stage = mesh.coordinate(member, Axis::kPipeline);
       return ((communicator.pipeline_coordinates >> static_cast<unsigned>(stage)) & 1U) == 0;
     });
   }

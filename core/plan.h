@@ -325,6 +325,9 @@ std::string_view name_of(Category category);
 std::string_view name_of(SectionKind kind);
 
 /// Members of the group of `rank` on `communicator`, in group order (ascending rank).
-std::vector<int> members(const Plan& plan, const Communicator& communicator, int rank);
+std::vector<int> members(const Mesh& mesh, const Communicator& communicator, int rank);
+inline std::vector<int> members(const Plan& plan, const Communicator& communicator, int rank) {
+  return members(plan.mesh, communicator, rank);
+}
 
 }  // namespace lockstep

@@ -4,6 +4,7 @@
 #include "core/planner/class_emitter.h"
 #include "core/planner/schedule/action_csv.h"
 #include "core/planner/schedule/communication.h"
+#include "core/planner/schedule/unit_time.h"
 #include "core/planner/summarizer.h"
 
 namespace lockstep {
@@ -97,6 +98,8 @@ PlanSummary count_plan(const Scenario& scenario) {
   summary.mesh = context.mesh;
   summary.class_axes = tables.plan().class_axes;
   summary.tf32 = scenario.training.precision == Precision::kTf32;
+  summary.microbatches = context.microbatches;
+  summary.pipeline_stretch = 1 / (1 - time_schedule(schedule).bubble_fraction());
   return summary;
 }
 

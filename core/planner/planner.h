@@ -35,6 +35,10 @@ struct PlanSummary {
   Mesh mesh;
   AxisMask class_axes = 0;  ///< as Plan::class_axes
   bool tf32 = false;        ///< as Plan::tf32
+  std::int32_t microbatches = 1;
+  /// Makespan of the pipeline schedule over its compute when every phase costs the same: 1 = no
+  /// bubble.
+  double pipeline_stretch = 1;
 };
 PlanSummary summarize_plan(const Scenario& scenario);
 /// The same, counted in one go: what summarizer.h falls back on.

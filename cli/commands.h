@@ -15,6 +15,7 @@ using Action = std::function<int()>;
 void add_memory_command(CLI::App& program, Action& action);
 void add_plan_command(CLI::App& program, Action& action);
 void add_compare_command(CLI::App& program, Action& action);
+void add_search_command(CLI::App& program, Action& action);
 void add_models_command(CLI::App& program, Action& action);
 void add_clusters_command(CLI::App& program, Action& action);
 void add_doctor_command(CLI::App& program, Action& action);

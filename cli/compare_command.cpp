@@ -1,10 +1,6 @@
 // lockstep compare: several strategies for one model on the same devices, in one table.
 #include <algorithm>
-#include <atomic>
-#include <exception>
 #include <memory>
-#include <optional>
-#include <thread>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -21,6 +17,7 @@
 #include "core/planner/planner.h"
 #include "core/report.h"
 #include "core/report_text.h"
+#include "simulator/parallel.h"
 #include "simulator/simulate.h"
 
 namespace lockstep::cli {
@@ -79,33 +76,6 @@ void evaluate(Compared& row) {
   }
 }
 
-/// Evaluates rows on `threads` threads; each row is one's own, so the result never depends on them.
-void evaluate_all(std::vector<Compared>& rows, int threads) {
-  std::atomic<std::size_t> next{0};
-  std::vector<std::exception_ptr> failures(static_cast<std::size_t>(threads));
-  const auto work = [&](int thread) {
-    try {
-      for (std::size_t i = next++; i < rows.size(); i = next++) {
-        evaluate(rows[i]);
-      }
-    } catch (...) {
-      failures[static_cast<std::size_t>(thread)] = std::current_exception();
-    }
-  };
-  {
-    std::vector<std::jthread> pool;
-    for (int thread = 1; thread < threads; ++thread) {
-      pool.emplace_back(work, thread);
-    }
-    work(0);
-  }
-  for (const std::exception_ptr& failure : failures) {
-    if (failure) {
-      std::rethrow_exception(failure);
-    }
-  }
-}
-
 struct CompareCommand {
   ScenarioFlags flags;
   std::vector<std::string> strategies;
@@ -132,7 +102,9 @@ struct CompareCommand {
     }
     {
       const Progress progress("simulating");
-      evaluate_all(rows, thread_count(rows.size()));
+      sim::for_all(rows.size(), sim::thread_count(threads, rows.size()), [&](int, std::size_t i) {
+        evaluate(rows[i]);
+      });
     }
     print(json ? as_json(rows, count) : csv ? as_csv(rows) : as_text(base, rows, count));
     const bool all_fit =
@@ -159,12 +131,6 @@ struct CompareCommand {
                                        : 4 * device_count(base) * base.training.micro_batch;
     }
     return base;
-  }
-
-  int thread_count(std::size_t rows) const {
-    const int wanted =
-        threads > 0 ? threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-    return std::min(wanted, static_cast<int>(rows));
   }
 
   static std::string as_text(const Scenario& base,

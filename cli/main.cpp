@@ -102,6 +102,7 @@ int run(int argc, char** argv) {
   add_memory_command(program, action);
   add_plan_command(program, action);
   add_compare_command(program, action);
+  add_search_command(program, action);
   add_models_command(program, action);
   add_clusters_command(program, action);
   add_doctor_command(program, action);

@@ -356,7 +356,10 @@ MemoryReport memory_report(const Scenario& scenario, const MemoryReportOptions& 
 }
 
 std::int64_t counted_peak_bytes(const Scenario& scenario) {
-  const PlanSummary summary = summarize_plan(scenario);
+  return counted_peak_bytes(scenario, summarize_plan(scenario));
+}
+
+std::int64_t counted_peak_bytes(const Scenario& scenario, const PlanSummary& summary) {
   std::int64_t highest = 0;
   for (const ProgramSummary& program : summary.classes) {
     const Groups groups = groups_of(summary, program);

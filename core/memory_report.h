@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/memory_ledger.h"
+#include "core/planner/planner.h"
 #include "core/scenario.h"
 
 namespace lockstep {
@@ -66,5 +67,7 @@ MemoryReport memory_report(const Scenario& scenario, const MemoryReportOptions& 
 
 /// Only the highest peak of all classes, from the counted plan: for searches.
 std::int64_t counted_peak_bytes(const Scenario& scenario);
+/// The same for those who have the summary already.
+std::int64_t counted_peak_bytes(const Scenario& scenario, const PlanSummary& summary);
 
 }  // namespace lockstep

@@ -1,0 +1,207 @@
+#include "simulator/search.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+#include "core/error.h"
+#include "core/memory_report.h"
+#include "core/planner/planner.h"
+#include "core/planner/summarizer.h"
+#include "simulator/estimate.h"
+#include "simulator/parallel.h"
+#include "simulator/simulate.h"
+
+namespace lockstep::sim {
+namespace {
+
+/// All candidates, in the order of the space.
+class Enumeration {
+ public:
+  Enumeration(const Scenario& base, const SearchSpace& space) : base_(base), space_(space) {}
+
+  std::vector<Candidate> list() {
+    for (const std::int64_t tensor : space_.tensor) {
+      for (const std::int64_t pipeline : space_.pipeline) {
+        if (tensor * pipeline > 0 && space_.devices % (tensor * pipeline) == 0) {
+          model_parallel(tensor, pipeline);
+        }
+      }
+    }
+    return std::move(list_);
+  }
+
+ private:
+  void model_parallel(std::int64_t tensor, std::int64_t pipeline) {
+    StrategySpec strategy;
+    strategy.tensor.degree = tensor;
+    strategy.pipeline.degree = pipeline;
+    strategy.data.degree = space_.devices / (tensor * pipeline);
+    for (const bool sequence_parallel : {true, false}) {
+      strategy.tensor.sequence_parallel = sequence_parallel && tensor > 1;
+      if (sequence_parallel && tensor == 1) {
+        continue;
+      }
+      for (const auto& [schedule, chunks] : space_.schedules) {
+        strategy.pipeline.schedule = schedule;
+        strategy.pipeline.chunks = chunks;
+        data_parallel(strategy);
+        if (pipeline == 1) {
+          break;  // no schedule to choose
+        }
+      }
+    }
+  }
+
+  void data_parallel(StrategySpec strategy) {
+    for (const DataKind kind : space_.data) {
+      strategy.data.kind = kind;
+      strategy.data.replicate = 1;
+      if (kind == DataKind::kZero1 && strategy.tensor.degree * strategy.pipeline.degree > 1) {
+        strategy.data.flavour = ZeroFlavour::kMegatron;
+      } else {
+        strategy.data.flavour = ZeroFlavour::kPaper;
+      }
+      if (kind == DataKind::kHsdp) {
+        // Shards inside a node, replicas across.
+        const std::int64_t per_node =
+            std::max<std::int64_t>(1, base_.cluster.devices_per_node / strategy.tensor.degree);
+        strategy.data.replicate = std::max<std::int64_t>(1, strategy.data.degree / per_node);
+        if (strategy.data.replicate == 1) {
+          continue;  // that is fsdp
+        }
+      }
+      training(strategy);
+      if (strategy.data.degree == 1) {
+        break;  // nothing to shard: all kinds are alike
+      }
+    }
+  }
+
+  void training(const StrategySpec& strategy) {
+    for (const std::int64_t micro_batch : space_.micro_batch) {
+      for (const Recompute recompute : space_.recompute) {
+        Candidate candidate;
+        candidate.strategy = strategy;
+        candidate.micro_batch = micro_batch;
+        candidate.recompute = recompute;
+        const std::int64_t pass = micro_batch * strategy.data.degree;
+        candidate.accumulate = base_.training.global_batch / pass;
+        if (candidate.accumulate * pass != base_.training.global_batch) {
+          candidate.accumulate = 0;  // does not divide
+        }
+        list_.push_back(candidate);
+      }
+    }
+  }
+
+  const Scenario& base_;
+  const SearchSpace& space_;
+  std::vector<Candidate> list_;
+};
+
+/// A reason without its numbers, so that equal reasons count together.
+std::string without_numbers(const std::string& reason) {
+  std::string text;
+  for (std::size_t i = 0; i < reason.size(); ++i) {
+    const bool digit = std::isdigit(static_cast<unsigned char>(reason[i])) != 0;
+    if (!digit) {
+      text += reason[i];
+    } else if (text.empty() || text.back() != 'N') {
+      text += 'N';
+    }
+  }
+  return text;
+}
+
+/// What one thread keeps from candidate to candidate.
+struct Worker {
+  Summarizer summarizer;
+};
+
+/// Fills in the candidate; the reason why it cannot be, or "".
+std::string evaluate(Worker& worker, const Scenario& base, Candidate& candidate) {
+  if (candidate.accumulate == 0) {
+    return "the global batch is no multiple of dp x micro-batch";
+  }
+  const Scenario scenario = candidate.scenario(base);
+  const Problems problems = validate(scenario);
+  if (!problems.empty()) {
+    const Problem& first = problems.list().front();
+    return without_numbers(first.place + ": " + first.message);
+  }
+  try {
+    const PlanSummary summary = worker.summarizer.summarize(scenario);
+    candidate.peak_bytes = counted_peak_bytes(scenario, summary);
+    if (candidate.peak_bytes > scenario.cluster.device.memory_bytes) {
+      return "does not fit into the device's memory";
+    }
+    candidate.estimated_s = Estimator(scenario.cluster, summary.tf32).estimate(summary).step_s;
+  } catch (const NotSupportedError& error) {
+    return without_numbers(error.what());
+  }
+  return "";
+}
+
+double simulated(const Scenario& scenario) {
+  const Plan plan = make_plan(scenario, {false, false});
+  return static_cast<double>(simulate(plan, scenario.cluster).trace.steps.front().end) * 1e-9;
+}
+
+double median_difference(const std::vector<Candidate>& best) {
+  std::vector<double> differences;
+  for (const Candidate& each : best) {
+    differences.push_back(std::abs(each.estimated_s - *each.simulated_s) / *each.simulated_s);
+  }
+  std::sort(differences.begin(), differences.end());
+  return differences.empty() ? 0 : differences[differences.size() / 2];
+}
+
+}  // namespace
+
+Scenario Candidate::scenario(const Scenario& base) const {
+  Scenario scenario = base;
+  scenario.strategy = strategy;
+  scenario.training.micro_batch = micro_batch;
+  scenario.training.accumulate = accumulate;
+  scenario.training.recompute = recompute;
+  return resolved(std::move(scenario));
+}
+
+SearchResult search(const Scenario& base, const SearchSpace& space, const SearchOptions& options) {
+  if (base.training.global_batch <= 0) {
+    throw UsageError("search", "no global batch: give --global-batch");
+  }
+  std::vector<Candidate> all = Enumeration(base, space).list();
+  std::vector<std::string> reasons(all.size());
+  std::vector<Worker> workers(static_cast<std::size_t>(options.threads));
+  for_all(all.size(), options.threads, [&](int thread, std::size_t i) {
+    reasons[i] = evaluate(workers[static_cast<std::size_t>(thread)], base, all[i]);
+  });
+  SearchResult result;
+  result.candidates = static_cast<std::int64_t>(all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (reasons[i].empty()) {
+      result.best.push_back(all[i]);
+    } else {
+      ++result.rejected[reasons[i]];
+    }
+  }
+  result.feasible = static_cast<std::int64_t>(result.best.size());
+  std::stable_sort(
+      result.best.begin(), result.best.end(), [](const Candidate& a, const Candidate& b) {
+        return a.estimated_s < b.estimated_s;
+      });
+  result.best.resize(std::min(result.best.size(), static_cast<std::size_t>(options.simulated)));
+  for_all(result.best.size(), options.threads, [&](int, std::size_t i) {
+    result.best[i].simulated_s = simulated(result.best[i].scenario(base));
+  });
+  std::stable_sort(
+      result.best.begin(), result.best.end(), [](const Candidate& a, const Candidate& b) {
+        return *a.simulated_s < *b.simulated_s;
+      });
+  result.median_difference = median_difference(result.best);
+  return result;
+}
+
+}  // namespace lockstep::sim

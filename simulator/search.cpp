@@ -67,8 +67,8 @@ class Enumeration {
         const std::int64_t per_node =
             std::max<std::int64_t>(1, base_.cluster.devices_per_node / strategy.tensor.degree);
         strategy.data.replicate = std::max<std::int64_t>(1, strategy.data.degree / per_node);
-        if (strategy.data.replicate == 1) {
-          continue;  // that is fsdp
+        if (strategy.data.replicate == 1 || strategy.data.replicate == strategy.data.degree) {
+          continue;  // that is fsdp, or ddp
         }
       }
       training(strategy);
@@ -81,6 +81,10 @@ class Enumeration {
   void training(const StrategySpec& strategy) {
     for (const std::int64_t micro_batch : space_.micro_batch) {
       for (const Recompute recompute : space_.recompute) {
+        if (recompute == Recompute::kSelective &&
+            base_.training.attention == AttentionKind::kFlash) {
+          continue;  // a flash kernel recomputes its scores anyway: the same as none
+        }
         Candidate candidate;
         candidate.strategy = strategy;
         candidate.micro_batch = micro_batch;

@@ -21,6 +21,8 @@ struct DeviceSpec {
   double fp16_flops = 96e9;
   double fp8_flops = 0;
   double matmul_fraction = 0.9;      ///< of the peak that the best matrix product reaches
+  double attention_fraction = 0.6;   ///< of the peak that fused attention's forward reaches
+  double power_watts = 0;            ///< what the device may draw; 0 = not a limit
   std::int64_t multiprocessors = 1;  ///< that work on tiles of a product at the same time
   std::int64_t memory_bytes = std::int64_t{2} << 30;
   double memory_bandwidth = 6.4e9;  ///< byte/s

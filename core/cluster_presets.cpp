@@ -35,6 +35,7 @@ struct Peaks {
   double fp8 = 0;
   std::int64_t multiprocessors = 1;
   double matmul = 0.8;  ///< fraction of bf16 (fp16) peak
+  double watts = 0;
 };
 
 DeviceSpec gpu(const char* name, const Peaks& peaks, double memory_gib, double gigabytes_per_s) {
@@ -48,6 +49,7 @@ DeviceSpec gpu(const char* name, const Peaks& peaks, double memory_gib, double g
   device.fp8_flops = peaks.fp8 * kTera;
   device.multiprocessors = peaks.multiprocessors;
   device.matmul_fraction = peaks.matmul;
+  device.power_watts = peaks.watts;
   device.memory_bytes = gib(memory_gib);
   device.memory_bandwidth = gigabytes_per_s * kGiga;
   device.launch_overhead_s = 5e-6;
@@ -87,6 +89,9 @@ ClusterSpec node(const char* name,
       "context_bytes: 0.52 GiB measured on H100 (pith-train); 0.55 GiB (ml-engineering)",
       "multiprocessors: NVIDIA architecture white papers; matmul_fraction: the best of many shapes "
       "found by mamf-finder (stas00/ml-engineering, mag-/gpu_benchmark), 0.8 where nobody measured",
+      "power_watts: data sheets, maximum of the module",
+      "attention_fraction: FlashAttention-2 (arXiv:2307.08691) figures 4 to 7 on A100, "
+      "FlashAttention-3 (arXiv:2407.08608) figure 5 on H100: about 0.6 of the peak each",
       "launch_overhead_s: 5 us, usual for one PyTorch operation; `lockstep calibrate` measures it"};
   return cluster;
 }
@@ -106,7 +111,7 @@ std::string reported(const char* figure) {
 using Presets = std::vector<ClusterPreset>;
 
 void add_volta(Presets& presets) {
-  const Peaks peaks{7.8, 15.7, 0, 0, 125, 0, 80, 0.77};  // no bf16, no tf32
+  const Peaks peaks{7.8, 15.7, 0, 0, 125, 0, 80, 0.77, 300};  // no bf16, no tf32
   const std::string sheet = "FLOP/s, memory and NVLink rates: NVIDIA V100 data sheet (2020), SXM2";
   presets.push_back(
       preset(node("dgx1-v100-16gb",
@@ -129,7 +134,7 @@ void add_volta(Presets& presets) {
 }
 
 void add_ampere(Presets& presets) {
-  const Peaks peaks{9.7, 19.5, 156, 312, 312, 0, 108, 0.859};
+  const Peaks peaks{9.7, 19.5, 156, 312, 312, 0, 108, 0.859, 400};
   const std::string sheet =
       "FLOP/s (without sparsity), memory and NVLink rates: NVIDIA A100 data "
       "sheet (2021), SXM4";
@@ -163,7 +168,7 @@ void add_ampere(Presets& presets) {
 }
 
 void add_hopper(Presets& presets) {
-  const Peaks peaks{33.5, 66.9, 494.7, 989.4, 989.4, 1978.9, 132, 0.801};
+  const Peaks peaks{33.5, 66.9, 494.7, 989.4, 989.4, 1978.9, 132, 0.801, 700};
   const std::string sheet =
       "FLOP/s (without sparsity): NVIDIA H100 architecture white paper (2022), "
       "SXM5; NVLink 900 GB/s in both directions together";
@@ -173,7 +178,7 @@ void add_hopper(Presets& presets) {
           "dgx-h100", gpu("H100-SXM5-80GB", peaks, 79.18, 3350), 8, nvswitch(450), network(400), 8),
       {sheet, "memory_bandwidth: H100 data sheet, 3.35 TB/s", reported("79.18"), network_sheet},
       {"h100", "h100-80gb", "dgx-h100-80gb"}));
-  const Peaks limited{33.5, 66.9, 456, 912, 912, 1824, 132, 0.801};
+  const Peaks limited{33.5, 66.9, 456, 912, 912, 1824, 132, 0.801, 500};
   presets.push_back(
       preset(node("h100-96gb-500w",
                   gpu("H100-SXM5-96GB-HBM2e-500W", limited, 95.04, 2400),
@@ -194,7 +199,7 @@ void add_hopper(Presets& presets) {
        reported("139.80"),
        "network: DGX H200 data sheet, 8x NDR InfiniBand 400 Gb/s"},
       {"dgx-h200", "h200-141gb"}));
-  const Peaks h20{1, 44, 74, 148, 148, 296, 78, 0.9};
+  const Peaks h20{1, 44, 74, 148, 148, 296, 78, 0.9, 500};
   presets.push_back(
       preset(node("h20", gpu("H20-SXM-96GB", h20, 95.1, 4000), 8, nvswitch(450), network(400), 8),
              {"FLOP/s (without sparsity), memory and NVLink rates: HGX H20 data sheet as quoted by "
@@ -205,7 +210,7 @@ void add_hopper(Presets& presets) {
 }
 
 void add_blackwell(Presets& presets) {
-  const Peaks b200{37, 75, 1125, 2250, 2250, 4500, 148, 0.776};
+  const Peaks b200{37, 75, 1125, 2250, 2250, 4500, 148, 0.776, 1000};
   presets.push_back(preset(
       node("b200", gpu("B200-SXM-180GB", b200, 178.35, 8000), 8, nvswitch(900), network(400), 8),
       {"FLOP/s (half of the sparse figures): HGX B200 data sheet; NVLink 1.8 TB/s in both "
@@ -214,7 +219,7 @@ void add_blackwell(Presets& presets) {
        "network: DGX B200 data sheet, 8x 400 Gb/s"},
       {"dgx-b200", "hgx-b200"}));
   const std::string domain = "a node here is the NVLink domain of 18 trays with 4 devices each";
-  const Peaks gb200{40, 80, 1250, 2500, 2500, 5000, 148, 0.776};
+  const Peaks gb200{40, 80, 1250, 2500, 2500, 5000, 148, 0.776, 1200};
   presets.push_back(
       preset(node("gb200-nvl72",
                   gpu("GB200-186GB", gb200, 184.31, 8000),
@@ -228,7 +233,7 @@ void add_blackwell(Presets& presets) {
               "network: GB200 NVL72 data sheet, one ConnectX-7 400 Gb/s per device",
               domain},
              {"gb200", "nvl72"}));
-  const Peaks gb300{1.3, 80, 1250, 2500, 2500, 5000, 148, 0.776};
+  const Peaks gb300{1.3, 80, 1250, 2500, 2500, 5000, 148, 0.776, 1200};
   presets.push_back(preset(node("gb300-nvl72",
                                 gpu("GB300-288GB", gb300, 276.5, 8000),
                                 72,
@@ -247,7 +252,7 @@ void add_pcie(Presets& presets) {
   const std::string slot = "intra_node: PCIe 4.0 x16, 32 GB/s in each direction, through the host";
   presets.push_back(
       preset(node("a10g-pcie",
-                  gpu("A10G-24GB", {0.49, 31.2, 35, 70, 70, 0, 80}, 22.05, 600),
+                  gpu("A10G-24GB", {0.49, 31.2, 35, 70, 70, 0, 80, 0.8, 300}, 22.05, 600),
                   4,
                   pcie(32),
                   network(40),
@@ -260,7 +265,7 @@ void add_pcie(Presets& presets) {
              {"a10g", "g5"}));
   presets.push_back(
       preset(node("l4-pcie",
-                  gpu("L4-24GB", {0.47, 30.3, 60, 121, 121, 242, 58, 0.756}, 22.03, 300),
+                  gpu("L4-24GB", {0.47, 30.3, 60, 121, 121, 242, 58, 0.756, 72}, 22.03, 300),
                   4,
                   pcie(32),
                   network(50),
@@ -272,7 +277,7 @@ void add_pcie(Presets& presets) {
              {"l4", "g2"}));
   presets.push_back(preset(
       node("rtx4090-pcie",
-           gpu("RTX4090-24GB", {1.29, 82.6, 82.6, 165.2, 165.2, 330.3, 128, 1.0}, 23.64, 1008),
+           gpu("RTX4090-24GB", {1.29, 82.6, 82.6, 165.2, 165.2, 330.3, 128, 1.0, 450}, 23.64, 1008),
            8,
            pcie(32),
            network(100),

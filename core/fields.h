@@ -86,6 +86,11 @@ void visit_fields(Visitor& v, Spec& device) {
           device.matmul_fraction,
           RealRange{1e-3, 1},
           "of the peak that the best matrix product reaches");
+  v.field("attention_fraction",
+          device.attention_fraction,
+          RealRange{1e-3, 1},
+          "of the peak that fused attention's forward reaches");
+  v.field("power_watts", device.power_watts, RealRange{0, 1e6}, "what it may draw; 0 = no limit");
   v.field("multiprocessors",
           device.multiprocessors,
           IntRange{1, 1 << 20},

@@ -10,24 +10,30 @@
 namespace lockstep::sim {
 namespace {
 
-/// Peak of matrix products in this type; fp32 units where the device has none of its own.
-double peak(const DeviceSpec& device, DType dtype, bool tf32) {
+/// FLOP/s of large matrix products in this type; fp32 units where the device has none of its own.
+/// 16-bit products stay below what the power limit sustains.
+double product_rate(const DeviceSpec& device, DType dtype, bool tf32) {
   double rate = device.fp32_flops;
+  bool narrow = false;
   switch (dtype) {
     case DType::kFp64:
       rate = device.fp64_flops;
       break;
     case DType::kBf16:
       rate = device.bf16_flops;
+      narrow = rate > 0;
       break;
     case DType::kFp16:
       rate = device.fp16_flops;
+      narrow = rate > 0;
       break;
     default:
       rate = tf32 && device.tf32_flops > 0 ? device.tf32_flops : device.fp32_flops;
       break;
   }
-  return (rate > 0 ? rate : std::max(device.fp32_flops, 1.0)) * device.matmul_fraction;
+  rate = (rate > 0 ? rate : std::max(device.fp32_flops, 1.0)) * device.matmul_fraction;
+  const bool limited = narrow && device.power_watts > 0;
+  return limited ? std::min(rate, kFlopsPerJoule * device.power_watts) : rate;
 }
 
 struct Tile {
@@ -36,51 +42,57 @@ struct Tile {
 };
 // Tiles of the output that one multiprocessor works on (CUTLASS: default threadblock shapes).
 constexpr Tile kTiles[] = {{256, 128}, {128, 256}, {128, 128}, {128, 64}, {64, 128}, {64, 64}};
+constexpr double kLeastDepth = 64;  // of a part of a tile: one step of the tile's main loop
 
 double ceil_of(double value) {
-  return static_cast<double>(static_cast<std::int64_t>(value) +
-                             (value > static_cast<double>(static_cast<std::int64_t>(value))));
+  const auto whole = static_cast<double>(static_cast<std::int64_t>(value));
+  return whole < value ? whole + 1 : whole;
 }
 
-/// Multiply-adds that the device has time for while it computes the product: those of all tiles of
-/// all waves, with the depth in which a tile fills its pipeline and writes its result. The library
-/// takes the tile that is fastest; a small one loads more operands per result.
-double occupied_flops(const WorkCost& cost, double multiprocessors) {
+/// Seconds of all waves of tiles. The library takes the tile that is fastest; a small one loads
+/// more operands per result. With fewer tiles than multiprocessors, several may share the depth of
+/// one.
+double wave_seconds(const WorkCost& cost, double multiprocessors, double rate) {
   const auto m = static_cast<double>(cost.m);
   const auto n = static_cast<double>(cost.n);
   const auto k = static_cast<double>(cost.k);
   const auto batch = static_cast<double>(cost.batch);
   double best = 0;
   for (const Tile& tile : kTiles) {
-    const double area = tile.rows * tile.columns;
     const double tiles = ceil_of(m / tile.rows) * ceil_of(n / tile.columns) * batch;
-    // With fewer tiles than multiprocessors, several share a tile and split its depth.
-    const double split =
-        std::clamp(std::floor(multiprocessors / tiles), 1.0, std::max(1.0, k / kLeastSplitDepth));
+    const double most = std::max(1.0, std::min(k / kLeastDepth, multiprocessors / tiles));
+    const auto split = static_cast<double>(static_cast<std::int64_t>(most));
     const double waves = ceil_of(tiles * split / multiprocessors);
     const double loads = 1 + kTileLoad * (1 / tile.rows + 1 / tile.columns - 1.0 / 256 - 1.0 / 128);
-    const double flops = 2 * waves * multiprocessors * area * (k / split + kTileDepth) * loads;
-    best = best == 0 ? flops : std::min(best, flops);
+    const double depth = 2 * tile.rows * tile.columns * k / split * multiprocessors / rate;
+    // Parts of one tile are added at the end: one more such time.
+    const double seconds = waves * (depth * loads + kTileSeconds) + (split > 1 ? kTileSeconds : 0);
+    best = best == 0 ? seconds : std::min(best, seconds);
   }
   return best;
 }
 
-/// Seconds of arithmetic at the rate of the best product.
 double product_seconds(const DeviceSpec& device, const WorkCost& cost, double rate) {
-  const double flops = device.multiprocessors > 1
-                           ? occupied_flops(cost, static_cast<double>(device.multiprocessors))
-                           : cost.flops;
-  return flops / rate;
+  return device.multiprocessors > 1
+             ? wave_seconds(cost, static_cast<double>(device.multiprocessors), rate)
+             : cost.flops / rate;
 }
 
 /// Causal kernels skip the tiles above the diagonal: a half, and half a tile per row.
-double flash_seconds(const WorkCost& cost, double rate, bool gradient) {
-  const double skipped = 0.5 * (1 + kFlashTile / (static_cast<double>(cost.m) + kFlashTile));
-  return cost.flops * skipped / (rate * (gradient ? kFlashBackward : kFlashForward));
+double flash_seconds(const DeviceSpec& device, const WorkCost& cost, double rate, bool gradient) {
+  const double computed = 0.5 * (1 + kFlashTile / (static_cast<double>(cost.m) + kFlashTile));
+  const double fraction = device.attention_fraction / device.matmul_fraction;
+  return cost.flops * computed / (rate * fraction * (gradient ? kFlashBackward : 1));
 }
 
 bool is_product(Work work) {
   return work == Work::kMatmul || work == Work::kMatmulGradInput || work == Work::kMatmulGradWeight;
+}
+
+/// One fused kernel reads and writes each operand once (multi-tensor optimizers, copies).
+bool is_update(Work work) {
+  return (work >= Work::kScale && work <= Work::kUnpack) ||
+         (work >= Work::kUnscaleAndCheck && work <= Work::kInitialize);
 }
 
 /// Batched products and the passes of softmax between them, which cross device memory.
@@ -97,7 +109,7 @@ double plain_attention_seconds(const DeviceSpec& device,
   const double products =
       (product_seconds(device, scores, rate) + product_seconds(device, values, rate)) *
       (gradient ? 2 : 1);
-  const double passes = gradient ? kSoftmaxGradPasses : kSoftmaxPasses;
+  const double passes = kSoftmaxPasses + (gradient ? 3 : 0);
   const double bytes = static_cast<double>(cost.batch) * static_cast<double>(cost.m) *
                        static_cast<double>(cost.n) * size * passes;
   return products + bytes / bandwidth;
@@ -108,15 +120,16 @@ double plain_attention_seconds(const DeviceSpec& device,
 ComputeCost compute_cost(
     const DeviceSpec& device, Work work, const Shape& shape, DType dtype, bool tf32) {
   const WorkCost work_cost = lockstep::work_cost(work, shape, dtype);
-  const double rate = peak(device, dtype, tf32);
+  const double rate = product_rate(device, dtype, tf32);
   const double bandwidth = device.memory_bandwidth * kMemoryEfficiency;
-  const double moving = work_cost.bytes / bandwidth;
+  const bool whole = work_cost.flops > 0 || is_update(work);
+  const double moving = work_cost.bytes * (whole ? 1 : kElementwisePasses) / bandwidth;
   const auto size = static_cast<double>(size_of(dtype));
   double computing = 0;
   if (is_product(work)) {
     computing = product_seconds(device, work_cost, rate);
   } else if (work == Work::kFlashAttention || work == Work::kFlashAttentionGrad) {
-    computing = flash_seconds(work_cost, rate, work == Work::kFlashAttentionGrad);
+    computing = flash_seconds(device, work_cost, rate, work == Work::kFlashAttentionGrad);
   } else if (work == Work::kAttention || work == Work::kAttentionGrad) {
     computing = plain_attention_seconds(
         device, work_cost, rate, size, bandwidth, work == Work::kAttentionGrad);
@@ -126,7 +139,7 @@ ComputeCost compute_cost(
   cost.bytes = work_cost.bytes;
   cost.compute_bound = computing > moving;
   cost.seconds = std::max(computing, moving) + kKernelFloor * device.launch_overhead_s;
-  const double ideal = cost.compute_bound ? cost.flops / (rate / device.matmul_fraction)
+  const double ideal = cost.compute_bound ? cost.flops / rate * device.matmul_fraction
                                           : cost.bytes / device.memory_bandwidth;
   cost.efficiency = cost.seconds > 0 ? ideal / cost.seconds : 0;
   return cost;

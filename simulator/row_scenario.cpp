@@ -44,6 +44,15 @@ void apply_site(const TrainingRow& row, const Machines& machines, ClusterSpec& c
   }
 }
 
+void apply_kernel(const TrainingRow& row, const Machines& machines, ClusterSpec& cluster) {
+  for (const AttentionKernel& kernel : machines.kernels) {
+    if (row.attention.starts_with(kernel.attention) && row.hardware.starts_with(kernel.hardware)) {
+      cluster.device.attention_fraction = kernel.fraction;
+      return;
+    }
+  }
+}
+
 ClusterSpec cluster_of(const TrainingRow& row, const Machines& machines) {
   const auto known = std::find_if(
       machines.hardware.begin(), machines.hardware.end(), [&row](const HardwareName& it) {
@@ -58,6 +67,7 @@ ClusterSpec cluster_of(const TrainingRow& row, const Machines& machines) {
   }
   const std::int64_t preset_devices = cluster->devices_per_node;
   apply_site(row, machines, *cluster);
+  apply_kernel(row, machines, *cluster);
   const std::int64_t gpus = need(row.dp, "dp") * need(row.tp, "tp") * need(row.pp, "pp");
   const std::int64_t printed = row.gpus_per_node.value_or(preset_devices);
   // An NVLink domain of several trays is one node, whatever the table calls a node.

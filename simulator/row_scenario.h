@@ -22,6 +22,7 @@ namespace lockstep::sim {
 struct Machines {
   std::vector<HardwareName> hardware;
   std::vector<SiteNetwork> sites;
+  std::vector<AttentionKernel> kernels;
 };
 
 /// The resolved, legal scenario of a row; NotSupportedError with the reason where there is none.

@@ -153,4 +153,16 @@ std::vector<SiteNetwork> site_networks(const CsvTable& table) {
   return sites;
 }
 
+std::vector<AttentionKernel> attention_kernels(const CsvTable& table) {
+  std::vector<AttentionKernel> kernels;
+  for (const CsvRow& record : table.rows) {
+    const Fields fields(table, record);
+    AttentionKernel& kernel = kernels.emplace_back();
+    kernel.attention = fields.required("attention_impl");
+    kernel.hardware = fields.required("hardware");
+    kernel.fraction = fields.positive("attention_fraction").value_or(0.6);
+  }
+  return kernels;
+}
+
 }  // namespace lockstep

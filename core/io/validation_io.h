@@ -76,4 +76,13 @@ struct SiteNetwork {
 };
 std::vector<SiteNetwork> site_networks(const CsvTable& table);
 
+/// How fast an attention kernel of this name is where it is not the best one for the device:
+/// replaces the preset's attention_fraction.
+struct AttentionKernel {
+  std::string attention;  ///< rows whose attention_impl begins so
+  std::string hardware;   ///< rows whose hardware begins so
+  double fraction = 0;    ///< of peak, forward
+};
+std::vector<AttentionKernel> attention_kernels(const CsvTable& table);
+
 }  // namespace lockstep

@@ -94,7 +94,7 @@ struct CompareCommand {
     const std::int64_t count = device_count(base);
     std::vector<Compared> rows;
     const std::vector<std::string> words =
-        strategies.empty() ? usual_strategies(count, base.cluster.devices_per_node) : strategies;
+        strategies.empty() ? usual_strategies(base, count) : strategies;
     for (const std::string& each : words) {
       Compared& row = rows.emplace_back();
       row.words = each;

@@ -101,6 +101,7 @@ int run(int argc, char** argv) {
   Action action;
   add_memory_command(program, action);
   add_plan_command(program, action);
+  add_simulate_command(program, action);
   add_compare_command(program, action);
   add_search_command(program, action);
   add_models_command(program, action);

@@ -82,11 +82,8 @@ void write_changes(JsonWriter& json, const char* key, const std::vector<MemoryCh
 
 }  // namespace
 
-std::string memory_json(const MemoryView& view) {
+void write_memory(JsonWriter& json, const MemoryView& view) {
   const MemoryReport& report = view.report;
-  JsonWriter json;
-  json.begin_object();
-  json.field("schema_version", 1);
   json.field("parameters", report.parameters);
   json.field("device_bytes", report.device_bytes);
   json.field("worst_rank", report.worst().rank);
@@ -104,6 +101,13 @@ std::string memory_json(const MemoryView& view) {
     write_changes(json, "together", view.advice->together);
     json.end_object();
   }
+}
+
+std::string memory_json(const MemoryView& view) {
+  JsonWriter json;
+  json.begin_object();
+  json.field("schema_version", 1);
+  write_memory(json, view);
   json.end_object();
   return json.text();
 }

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "cli/json_writer.h"
 #include "cli/terminal.h"
 #include "core/memory_advice.h"
 #include "core/memory_report.h"
@@ -18,6 +19,8 @@ struct MemoryView {
 
 std::string memory_text(const MemoryView& view, const Terminal& terminal);
 std::string memory_json(const MemoryView& view);
+/// The same without schema_version: fields into an open object.
+void write_memory(JsonWriter& json, const MemoryView& view);
 std::string memory_csv(const MemoryView& view);
 
 }  // namespace lockstep::cli

@@ -89,24 +89,35 @@ Scenario with_strategy(const Scenario& base, std::string_view words, std::int64_
   return resolved(std::move(scenario));
 }
 
-std::vector<std::string> usual_strategies(std::int64_t devices, std::int64_t per_node) {
+std::vector<std::string> usual_strategies(const Scenario& base, std::int64_t devices) {
   if (devices == 1) {
     return {"ddp"};
   }
   std::vector<std::string> list{"ddp", "zero1", "zero2", "zero3", "fsdp"};
+  const ModelSpec& model = base.model;
+  if (model.family != ModelFamily::kTransformer) {
+    return list;
+  }
+  const auto fits = [&](std::int64_t tensor) {
+    return tensor <= std::min<std::int64_t>(base.cluster.devices_per_node, 8) &&
+           devices % tensor == 0 && model.heads % tensor == 0 && model.kv_heads % tensor == 0;
+  };
   std::int64_t tensor = 1;
-  while (tensor * 2 <= std::min<std::int64_t>(per_node, 8) && devices % (tensor * 2) == 0) {
+  while (fits(tensor * 2)) {
     tensor *= 2;
   }
   if (tensor > 1) {
     list.push_back(fmt::format("zero1,tp={},sp", tensor));
   }
-  const std::int64_t stages = devices % 4 == 0 ? 4 : devices % 2 == 0 ? 2 : 1;
+  std::int64_t stages = 1;
+  while (stages < 4 && devices % (stages * 2) == 0 && model.layers >= stages * 2) {
+    stages *= 2;
+  }
   if (stages > 1) {
     list.push_back(fmt::format("zero1,pp={}", stages));
   }
-  if (devices % 4 == 0) {
-    list.push_back("zero1,tp=2,sp,pp=2");
+  if (fits(2) && devices % 4 == 0 && model.layers >= 2) {
+    list.emplace_back("zero1,tp=2,sp,pp=2");
   }
   return list;
 }

@@ -20,7 +20,7 @@ namespace lockstep::cli {
 /// for a word that means nothing.
 Scenario with_strategy(const Scenario& base, std::string_view words, std::int64_t devices);
 
-/// Strategies that differ as much as they can on so many devices, `per_node` of them in a node.
-std::vector<std::string> usual_strategies(std::int64_t devices, std::int64_t per_node);
+/// Strategies for the model of `base` that differ as much as they can on so many devices.
+std::vector<std::string> usual_strategies(const Scenario& base, std::int64_t devices);
 
 }  // namespace lockstep::cli

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 #include <langinfo.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "core/error.h"
@@ -34,6 +35,12 @@ Terminal stdout_terminal() {
   terminal.utf8 = std::strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
   std::setlocale(LC_CTYPE, "C");
   return terminal;
+}
+
+int terminal_width() {
+  winsize size{};
+  const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : 100;
 }
 
 bool print(std::string_view text) {

@@ -18,6 +18,9 @@ struct Terminal {
 };
 Terminal stdout_terminal();
 
+/// Columns of the terminal; 100 where stdout is none.
+int terminal_width();
+
 /// Writes all of it to stdout. False when the reader has gone away (a closed pipe), which is its
 /// right: the caller stops and ends with success. NotSupportedError for other failures.
 bool print(std::string_view text);

@@ -1,0 +1,203 @@
+#include "visualizer/models/timeline.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace lockstep::view {
+namespace {
+
+constexpr std::size_t kStreams = 7;
+constexpr std::int32_t kNotMade = -1;
+constexpr std::int32_t kEmpty = -2;
+
+using PaintTimes = std::array<Nanoseconds, kPaintCount>;
+
+Paint most_of(const PaintTimes& times) {
+  return static_cast<Paint>(std::max_element(times.begin(), times.end()) - times.begin());
+}
+
+bool is_message(const Operation& op) {
+  return op.kind == OperationKind::kCollective || op.kind == OperationKind::kSend ||
+         op.kind == OperationKind::kRecv;
+}
+
+}  // namespace
+
+std::string_view name_of(Paint paint) {
+  static constexpr std::string_view kNames[] = {"forward",
+                                                "backward",
+                                                "backward weight",
+                                                "recompute",
+                                                "optimizer",
+                                                "other",
+                                                "transfer",
+                                                "waiting",
+                                                "host"};
+  return kNames[static_cast<std::size_t>(paint)];
+}
+
+Paint paint_of(const Operation& op) {
+  if (is_message(op)) {
+    return Paint::kTransfer;
+  }
+  if (op.kind == OperationKind::kHost) {
+    return Paint::kHost;
+  }
+  if (op.kind == OperationKind::kCopy || op.work == Work::kPack || op.work == Work::kUnpack) {
+    return Paint::kOther;
+  }
+  switch (op.phase) {
+    case Phase::kForward:
+    case Phase::kEvaluate:
+      return Paint::kForward;
+    case Phase::kBackward:
+    case Phase::kBackwardInput:
+      return Paint::kBackward;
+    case Phase::kBackwardWeight:
+      return Paint::kBackwardWeight;
+    case Phase::kRecompute:
+      return Paint::kRecompute;
+    case Phase::kOptimizer:
+      return Paint::kOptimizer;
+    default:
+      return Paint::kOther;
+  }
+}
+
+std::vector<int> usual_ranks(const TraceStep& step, int most) {
+  std::vector<int> ranks;
+  const std::size_t tracks = step.tracks.size();
+  const std::size_t count = std::min(tracks, static_cast<std::size_t>(std::max(1, most)));
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t track = count == 1 ? 0 : i * (tracks - 1) / (count - 1);
+    ranks.push_back(step.tracks[track].ranks.front());
+  }
+  return ranks;
+}
+
+Timeline::Timeline(const Plan& plan, const TraceStep& step, std::vector<int> ranks)
+    : index_(plan, step), lane_numbers_(step.tracks.size() * kStreams, kNotMade) {
+  for (const int rank : ranks) {
+    if (rank < 0 || rank >= plan.mesh.world_size()) {
+      throw UsageError("timeline",
+                       fmt::format("rank {}: there are {}, from 0", rank, plan.mesh.world_size()));
+    }
+    add_rank(rank);
+  }
+}
+
+void Timeline::add_rank(int rank) {
+  const std::int32_t track = index_.step().track_of_rank[static_cast<std::size_t>(rank)];
+  for (std::size_t stream = 0; stream < kStreams; ++stream) {
+    std::int32_t& number = lane_numbers_[static_cast<std::size_t>(track) * kStreams + stream];
+    if (number == kNotMade) {
+      Lane lane = make_lane(track, static_cast<Stream>(stream));
+      number = lane.empty() ? kEmpty : static_cast<std::int32_t>(lanes_.size());
+      if (!lane.empty()) {
+        lanes_.push_back(std::move(lane));
+      }
+    }
+    if (number != kEmpty) {
+      rows_.push_back({rank, static_cast<Stream>(stream), number});
+    }
+  }
+}
+
+Timeline::Lane Timeline::make_lane(int track, Stream stream) const {
+  Lane lane;
+  Nanoseconds cursor = index_.step().begin;
+  const auto add = [&](Nanoseconds begin, Nanoseconds end, std::uint32_t operation, Paint paint) {
+    // Clamped, because recorded clocks may say that an in-order stream ran two things at once.
+    begin = std::clamp(begin, cursor, index_.step().end);
+    end = std::clamp(end, begin, index_.step().end);
+    if (end > begin) {
+      lane.push_back({begin, end, operation, paint});
+      cursor = end;
+    }
+  };
+  for (const std::uint32_t operation : index_.program(track).operations) {
+    const Operation& op = index_.operation({track, operation});
+    if (op.stream != stream) {
+      continue;
+    }
+    const SpanTimes times = index_.times({track, operation});
+    if (is_message(op)) {
+      add(times.arrived, times.started, operation, Paint::kWaiting);
+    }
+    add(times.started, times.ended, operation, paint_of(op));
+  }
+  return lane;
+}
+
+std::vector<TimelineBox> Timeline::boxes(const TimelineRow& row,
+                                         const TimeWindow& window,
+                                         Nanoseconds narrowest) const {
+  const Lane& lane = lane_of(row);
+  std::vector<TimelineBox> boxes;
+  auto at = std::lower_bound(
+      lane.begin(), lane.end(), window.from, [](const Piece& piece, Nanoseconds time) {
+        return piece.end <= time;
+      });
+  while (at != lane.end() && at->begin < window.to) {
+    TimelineBox box{at->begin, at->end, at->end - at->begin, at->paint, at->operation, 1};
+    PaintTimes times{};
+    times[static_cast<std::size_t>(at->paint)] = box.busy;
+    const bool narrow = box.busy < narrowest;
+    ++at;
+    while (narrow && at != lane.end() && at->begin < box.begin + narrowest &&
+           at->end - at->begin < narrowest) {
+      box.end = at->end;
+      box.busy += at->end - at->begin;
+      times[static_cast<std::size_t>(at->paint)] += at->end - at->begin;
+      box.operation = kNoSpan;
+      ++box.spans;
+      ++at;
+    }
+    box.paint = most_of(times);
+    boxes.push_back(box);
+  }
+  return boxes;
+}
+
+std::vector<TimelineCell> Timeline::cells(const TimelineRow& row,
+                                          const TimeWindow& window,
+                                          int count) const {
+  const Lane& lane = lane_of(row);
+  std::vector<TimelineCell> cells(static_cast<std::size_t>(count));
+  const auto border = [&](int cell) { return window.from + window.length() * cell / count; };
+  std::size_t at = 0;
+  for (int cell = 0; cell < count; ++cell) {
+    const TimeWindow here{border(cell), border(cell + 1)};
+    PaintTimes times{};
+    std::array<std::pair<Nanoseconds, std::uint32_t>, kPaintCount> longest{};
+    while (at < lane.size() && lane[at].end <= here.from) {
+      ++at;
+    }
+    for (std::size_t i = at; i < lane.size() && lane[i].begin < here.to; ++i) {
+      const auto paint = static_cast<std::size_t>(lane[i].paint);
+      const Nanoseconds part = std::min(lane[i].end, here.to) - std::max(lane[i].begin, here.from);
+      times[paint] += part;
+      longest[paint] = std::max(longest[paint], {part, lane[i].operation});
+    }
+    TimelineCell& it = cells[static_cast<std::size_t>(cell)];
+    Nanoseconds busy = 0;
+    for (const Nanoseconds time : times) {
+      busy += time;
+    }
+    if (busy > 0) {
+      const auto paint = static_cast<std::size_t>(most_of(times));
+      it.paint = static_cast<Paint>(paint);
+      it.busy = static_cast<double>(busy) / static_cast<double>(here.length());
+      const std::int32_t track = index_.step().track_of_rank[static_cast<std::size_t>(row.rank)];
+      it.microbatch = index_.operation({track, longest[paint].second}).microbatch;
+    }
+  }
+  return cells;
+}
+
+}  // namespace lockstep::view

@@ -1,0 +1,114 @@
+// Timeline: ranks and their streams over time, ready to be drawn: in a window as boxes, in a
+// terminal as cells. Neighbouring spans that are too narrow to be seen are folded into one box, so
+// that a million spans cost some thousand boxes.
+//
+//     const Timeline timeline(plan, step, {0, 1, 2});
+//     for (const TimelineRow& row : timeline.rows())
+//       draw(timeline.boxes(row, {from, to}, narrowest));
+//
+// Ranks with equal times share one lane. What it is not: pixels, colours or fonts.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/trace_index.h"
+
+namespace lockstep::view {
+
+/// What a piece of a lane is, told apart by letter, hatch and colour.
+enum class Paint : std::uint8_t {
+  kForward,
+  kBackward,  ///< whole, or the gradient of the inputs alone
+  kBackwardWeight,
+  kRecompute,
+  kOptimizer,
+  kOther,  ///< initialisation, copies in and out of messages, clipping
+  kTransfer,
+  kWaiting,  ///< arrived at a message, others have not
+  kHost,
+};
+inline constexpr int kPaintCount = 9;
+std::string_view name_of(Paint paint);
+
+/// Of an operation while it runs.
+Paint paint_of(const Operation& op);
+
+struct TimeWindow {
+  Nanoseconds from = 0;
+  Nanoseconds to = 0;
+  Nanoseconds length() const { return to - from; }
+};
+
+/// A stream of a rank.
+struct TimelineRow {
+  std::int32_t rank = 0;
+  Stream stream = Stream::kCompute;
+  std::int32_t lane = 0;
+};
+
+struct TimelineBox {
+  Nanoseconds begin = 0;
+  Nanoseconds end = 0;
+  Nanoseconds busy = 0;               ///< covered by spans; less than the width where folded
+  Paint paint = Paint::kForward;      ///< of folded ones: of most of the time
+  std::uint32_t operation = kNoSpan;  ///< kNoSpan where folded
+  std::uint32_t spans = 1;
+};
+
+/// One column of a row.
+struct TimelineCell {
+  Paint paint = Paint::kForward;
+  double busy = 0;  ///< fraction of the cell that any span covers, 0 to 1
+  std::int32_t microbatch = -1;
+};
+
+/// Ranks that are interesting when nobody says which: the first of every track, at most `most`,
+/// spread over all tracks.
+std::vector<int> usual_ranks(const TraceStep& step, int most);
+
+class Timeline {
+ public:
+  /// BadInputError when the trace does not fit the plan, UsageError for a rank that does not exist.
+  Timeline(const Plan& plan, const TraceStep& step, std::vector<int> ranks);
+
+  const TraceIndex& index() const { return index_; }
+  /// By rank in the given order, then by stream; streams on which nothing ever runs are left out.
+  const std::vector<TimelineRow>& rows() const { return rows_; }
+  TimeWindow whole() const { return {index_.step().begin, index_.step().end}; }
+
+  /// In order, without overlap. Spans narrower than `narrowest` are folded with their neighbours
+  /// into boxes at least so wide, unless they stand alone.
+  std::vector<TimelineBox> boxes(const TimelineRow& row,
+                                 const TimeWindow& window,
+                                 Nanoseconds narrowest) const;
+  /// `count` columns of equal width.
+  std::vector<TimelineCell> cells(const TimelineRow& row,
+                                  const TimeWindow& window,
+                                  int count) const;
+
+ private:
+  struct Piece {
+    Nanoseconds begin = 0;
+    Nanoseconds end = 0;
+    std::uint32_t operation = kNoSpan;
+    Paint paint = Paint::kForward;
+  };
+  /// Ascending, without overlap.
+  using Lane = std::vector<Piece>;
+
+  void add_rank(int rank);
+  Lane make_lane(int track, Stream stream) const;
+  const Lane& lane_of(const TimelineRow& row) const {
+    return lanes_[static_cast<std::size_t>(row.lane)];
+  }
+
+  TraceIndex index_;
+  std::vector<TimelineRow> rows_;
+  std::vector<Lane> lanes_;
+  std::vector<std::int32_t> lane_numbers_;  ///< by track and stream: index into lanes_, -1, or -2
+};
+
+}  // namespace lockstep::view

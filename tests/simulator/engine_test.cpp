@@ -57,9 +57,7 @@ class TwoRanks {
   const Trace& trace() const { return simulation_.trace; }
 
  private:
-  static Mesh make_mesh(bool stages) {
-    return stages ? test::mesh_of(2, 1) : test::mesh_of(1, 2);
-  }
+  static Mesh make_mesh(bool stages) { return stages ? test::mesh_of(2, 1) : test::mesh_of(1, 2); }
 
   PlanBuilder tables_;
   test::WholeCosts costs_;
@@ -78,13 +76,8 @@ void compute(ProgramBuilder& b, std::int64_t seconds, BufferId reads, BufferId w
 void all_reduce(ProgramBuilder& b, std::uint8_t group, std::int64_t seconds, BufferId of) {
   Extras extras;
   extras.stream = Stream::kData;
-  b.collective(Collective::kAllReduce,
-               group,
-               Reduction::kSum,
-               seconds,
-               b.whole(of),
-               b.whole(of),
-               extras);
+  b.collective(
+      Collective::kAllReduce, group, Reduction::kSum, seconds, b.whole(of), b.whole(of), extras);
 }
 
 struct Times {
@@ -149,13 +142,8 @@ TEST_CASE("operations of one communicator follow one another, on whatever stream
       all_reduce(b, two.group(), 3, x);
       Extras extras;
       extras.stream = Stream::kTensor;
-      b.collective(Collective::kAllReduce,
-                   two.group(),
-                   Reduction::kSum,
-                   2,
-                   b.whole(y),
-                   b.whole(y),
-                   extras);
+      b.collective(
+          Collective::kAllReduce, two.group(), Reduction::kSum, 2, b.whole(y), b.whole(y), extras);
     });
   }
   const std::vector<TraceTrack>& tracks = two.run();

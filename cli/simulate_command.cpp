@@ -62,6 +62,7 @@ struct SimulateCommand {
   double jitter = 0;
   std::uint64_t jitter_seed = 1;
   bool overflow = false;
+  bool single_connection = false;
   bool unfold = false;
   int iteration = 0;
   std::vector<int> ranks;
@@ -114,6 +115,7 @@ struct SimulateCommand {
     options.what_if.seed = jitter_seed;
     options.what_if.timeout_s = timeout_s;
     options.what_if.assume_overflow = overflow;
+    options.what_if.single_connection = single_connection;
     if (!failed.empty()) {
       const sim::RankFactor it = rank_factor("--fail-rank", failed);
       options.what_if.failed = sim::FailedRank{it.rank, it.factor};
@@ -170,6 +172,10 @@ void add_simulate_command(CLI::App& program, Action& action) {
       ->group("What if");
   app->add_option("--jitter-seed", command->jitter_seed, "of the jitter (1)")->group("What if");
   app->add_flag("--assume-overflow", command->overflow, "the step that loss scaling skips")
+      ->group("What if");
+  app->add_flag("--single-connection",
+                command->single_connection,
+                "CUDA_DEVICE_MAX_CONNECTIONS=1: operations start in the order of their issue")
       ->group("What if");
   app->add_flag("--unfold", command->unfold, "simulate every rank, also those that do the same");
   app->add_option("--iteration",

@@ -222,11 +222,38 @@ void Engine::look_at(std::uint32_t rank, std::uint32_t queue, Nanoseconds now) {
   }
   const std::uint32_t index = operations[line.head];
   const LoweredOperation& op = state.program->operations[index];
-  if (!dependencies_ended(state, queue, op) || !issued(rank, queue, index, now)) {
+  if (!dependencies_ended(state, queue, op) || !issued(rank, queue, index, now) ||
+      !may_be_taken(state, index)) {
     return;
   }
   line.busy = true;
   arrive(rank, index, now);
+  if (in_.what_if.single_connection) {
+    take(rank, now);
+  }
+}
+
+bool Engine::may_be_taken(const Rank& state, std::uint32_t operation) const {
+  return !in_.what_if.single_connection || operation <= state.taken ||
+         state.program->operations[operation].kind == OperationKind::kHost;
+}
+
+/// What was issued next may be taken up now, if nothing else holds it.
+void Engine::take(std::uint32_t rank, Nanoseconds now) {
+  Rank& state = ranks_[rank];
+  const std::vector<LoweredOperation>& operations = state.program->operations;
+  const auto passed = [&](std::uint32_t index) {
+    const SpanState span = state.spans[index].state;
+    return operations[index].kind == OperationKind::kHost ||
+           (span != SpanState::kPlanned && span != SpanState::kIssued);
+  };
+  const std::uint32_t before = state.taken;
+  while (state.taken < operations.size() && passed(state.taken)) {
+    ++state.taken;
+  }
+  if (state.taken != before && state.taken < operations.size()) {
+    look_at(rank, operations[state.taken].queue, now);
+  }
 }
 
 bool Engine::dependencies_ended(Rank& state, std::uint32_t queue, const LoweredOperation& op) {

@@ -88,6 +88,7 @@ class Engine {
     Running running;
     double full_speed = 1;     ///< the lowest of `speed`
     std::uint32_t cursor = 0;  ///< next operation that the host issues
+    std::uint32_t taken = 0;   ///< single_connection: operations before have arrived
     Nanoseconds host = 0;
     std::uint32_t host_waits_for = kNobody;
     std::uint32_t wait_for_host = 0;  ///< queues
@@ -110,6 +111,8 @@ class Engine {
   void resume_host(std::uint32_t rank, Nanoseconds now);
   void look_at(std::uint32_t rank, std::uint32_t queue, Nanoseconds now);
   bool issued(std::uint32_t rank, std::uint32_t queue, std::uint32_t operation, Nanoseconds now);
+  bool may_be_taken(const Rank& state, std::uint32_t operation) const;
+  void take(std::uint32_t rank, Nanoseconds now);
   bool dependencies_ended(Rank& state, std::uint32_t queue, const LoweredOperation& op);
   void arrive(std::uint32_t rank, std::uint32_t operation, Nanoseconds now);
   void start(std::uint32_t rank, std::uint32_t operation, Nanoseconds now);

@@ -229,6 +229,28 @@ TEST_CASE("messages of one direction do not hold those of the other") {
   check(tracks[0].spans[0], {0, 5, 6});
 }
 
+TEST_CASE("with a single connection what waits holds all that was issued after it") {
+  for (const bool single : {false, true}) {
+    TwoRanks two(false);
+    for (int rank = 0; rank < 2; ++rank) {
+      two.rank([&](ProgramBuilder& b) {
+        const BufferId x = buffer(b);
+        const BufferId y = buffer(b);
+        compute(b, 2, x, x);
+        all_reduce(b, two.group(), 3, x);  // waits for x until 2
+        Extras extras;
+        extras.stream = Stream::kCopy;
+        b.compute(Work::kScale, {{1}}, {b.whole(y)}, {b.whole(y)}, extras);
+      });
+    }
+    sim::WhatIf what_if;
+    what_if.single_connection = single;
+    const std::vector<Span>& spans = two.run(what_if)[0].spans;
+    check(spans[1], {2, 2, 5});
+    check(spans[2], single ? Times{2, 2, 3} : Times{0, 0, 1});
+  }
+}
+
 TEST_CASE("a failed rank ends the run at the timeout, and the trace says who waits for whom") {
   TwoRanks two(false);
   for (int rank = 0; rank < 2; ++rank) {

@@ -166,6 +166,9 @@ void TraceIndex::consider(const TrackOperation& at,
     return;
   }
   const Nanoseconds ended = times({at.track, candidate}).ended;
+  if (ended > times(at).arrived) {
+    return;  // it did not wait: messages of different pairs of ranks pass one another
+  }
   const bool later = binding.kind == Binding::Kind::kNothing || ended > binding.time ||
                      (ended == binding.time && candidate > binding.operation);
   if (later) {

@@ -52,7 +52,7 @@ double ceil_of(double value) {
 /// Seconds of all waves of tiles. The library takes the tile that is fastest; a small one loads
 /// more operands per result. With fewer tiles than multiprocessors, several may share the depth of
 /// one.
-double wave_seconds(const WorkCost& cost, double multiprocessors, double rate) {
+double wave_seconds(const WorkCost& cost, double multiprocessors, double rate, double write_rate) {
   const auto m = static_cast<double>(cost.m);
   const auto n = static_cast<double>(cost.n);
   const auto k = static_cast<double>(cost.k);
@@ -65,16 +65,21 @@ double wave_seconds(const WorkCost& cost, double multiprocessors, double rate) {
     const double waves = ceil_of(tiles * split / multiprocessors);
     const double loads = 1 + kTileLoad * (1 / tile.rows + 1 / tile.columns - 1.0 / 256 - 1.0 / 128);
     const double depth = 2 * tile.rows * tile.columns * k / split * multiprocessors / rate;
+    const double write = kTileTraffic * tile.rows * tile.columns * multiprocessors / write_rate;
     // Parts of one tile are added at the end: one more such time.
-    const double seconds = waves * (depth * loads + kTileSeconds) + (split > 1 ? kTileSeconds : 0);
+    const double seconds = waves * (depth * loads + write) + (split > 1 ? write : 0);
     best = best == 0 ? seconds : std::min(best, seconds);
   }
   return best;
 }
 
-double product_seconds(const DeviceSpec& device, const WorkCost& cost, double rate) {
+/// `write_rate` is in elements per second.
+double product_seconds(const DeviceSpec& device,
+                       const WorkCost& cost,
+                       double rate,
+                       double write_rate) {
   return device.multiprocessors > 1
-             ? wave_seconds(cost, static_cast<double>(device.multiprocessors), rate)
+             ? wave_seconds(cost, static_cast<double>(device.multiprocessors), rate, write_rate)
              : cost.flops / rate;
 }
 
@@ -106,9 +111,9 @@ double plain_attention_seconds(const DeviceSpec& device,
   scores.flops = cost.flops / (gradient ? 4 : 2);
   WorkCost values = scores;
   std::swap(values.n, values.k);
-  const double products =
-      (product_seconds(device, scores, rate) + product_seconds(device, values, rate)) *
-      (gradient ? 2 : 1);
+  const double products = (product_seconds(device, scores, rate, bandwidth / size) +
+                           product_seconds(device, values, rate, bandwidth / size)) *
+                          (gradient ? 2 : 1);
   const double passes = kSoftmaxPasses + (gradient ? 3 : 0);
   const double bytes = static_cast<double>(cost.batch) * static_cast<double>(cost.m) *
                        static_cast<double>(cost.n) * size * passes;
@@ -127,7 +132,7 @@ ComputeCost compute_cost(
   const auto size = static_cast<double>(size_of(dtype));
   double computing = 0;
   if (is_product(work)) {
-    computing = product_seconds(device, work_cost, rate);
+    computing = product_seconds(device, work_cost, rate, bandwidth / size);
   } else if (work == Work::kFlashAttention || work == Work::kFlashAttentionGrad) {
     computing = flash_seconds(device, work_cost, rate, work == Work::kFlashAttentionGrad);
   } else if (work == Work::kAttention || work == Work::kAttentionGrad) {

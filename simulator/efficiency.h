@@ -13,8 +13,9 @@ inline constexpr double kMemoryEfficiency = 0.85;
 inline constexpr double kElementwisePasses = 1.6;
 /// Part of the host's issue time that a kernel takes at least: start, drain and the gap behind it.
 inline constexpr double kKernelFloor = 0.6;
-/// Seconds of a tile that do not depend on its depth: first loads, and writing the result.
-inline constexpr double kTileSeconds = 3e-6;
+/// Bytes that a tile moves while it does not multiply, of its result: writing it at the end of a
+/// wave, when all multiprocessors do, and the first operands.
+inline constexpr double kTileTraffic = 1.7;
 /// Cost of loading operands: a tile of r x c takes 1 + load x (1/r + 1/c) times as long, relative
 /// to the largest.
 inline constexpr double kTileLoad = 16;

@@ -16,6 +16,8 @@ namespace lockstep::sim {
 namespace {
 
 constexpr double kGigabit = 1e9 / 8;
+/// One bucket for all gradients, full when backward ends.
+constexpr double kWholeModelMib = 65536;
 
 [[noreturn]] void refuse(const std::string& reason) {
   throw NotSupportedError("validate", reason);
@@ -145,10 +147,8 @@ Precision precision_of(const TrainingRow& row) {
   return Precision::kBf16;
 }
 
-bool fuses_attention(const TrainingRow& row, const ClusterSpec& cluster) {
-  if (row.attention.empty()) {
-    return cluster.device.bf16_flops > 0;  // the first flash kernels needed Ampere
-  }
+/// Who ran fused attention says so.
+bool fuses_attention(const TrainingRow& row) {
   return contains(row.attention, "flash") || contains(row.attention, "sdpa") ||
          contains(row.attention, "cudnn") || contains(row.attention, "te-fused");
 }
@@ -170,7 +170,7 @@ void set_recompute(const TrainingRow& row, Scenario& scenario) {
   }
 }
 
-TrainingSpec training_of(const TrainingRow& row, const ClusterSpec& cluster) {
+TrainingSpec training_of(const TrainingRow& row) {
   TrainingSpec training;
   training.seq_len = need(row.seq_len, "seq_len");
   training.micro_batch = need(row.micro_batch, "micro_batch");
@@ -178,8 +178,7 @@ TrainingSpec training_of(const TrainingRow& row, const ClusterSpec& cluster) {
   const std::int64_t global = row.global_batch.value_or(samples * need(row.pp, "pp"));
   training.accumulate = std::max<std::int64_t>(1, (global + samples / 2) / samples);
   training.precision = precision_of(row);
-  training.attention =
-      fuses_attention(row, cluster) ? AttentionKind::kFlash : AttentionKind::kPlain;
+  training.attention = fuses_attention(row) ? AttentionKind::kFlash : AttentionKind::kPlain;
   return training;
 }
 
@@ -202,6 +201,9 @@ void set_data_parallel(const TrainingRow& row, Scenario& scenario) {
         std::max<std::int64_t>(1, data.degree * *row.tp / scenario.cluster.devices_per_node);
   } else if (row.sharding == "ddp" || row.sharding == "none") {
     data.kind = DataKind::kDdp;
+    if (model_parallel) {
+      data.bucket_mib = kWholeModelMib;
+    }
   } else {
     refuse(fmt::format("sharding \"{}\" is not known", row.sharding));
   }
@@ -234,7 +236,7 @@ Scenario scenario_of(const TrainingRow& row, const Machines& machines) {
   scenario.name = row.id;
   scenario.cluster = cluster_of(row, machines);
   scenario.model = model_of(row);
-  scenario.training = training_of(row, scenario.cluster);
+  scenario.training = training_of(row);
   set_strategy(row, scenario);
   set_recompute(row, scenario);
   scenario = resolved(scenario);

@@ -172,7 +172,8 @@ std::vector<TimelineCell> Timeline::cells(const TimelineRow& row,
   const auto border = [&](int cell) { return window.from + window.length() * cell / count; };
   std::size_t at = 0;
   for (int cell = 0; cell < count; ++cell) {
-    const TimeWindow here{border(cell), border(cell + 1)};
+    // Deep in, several cells share a nanosecond.
+    const TimeWindow here{border(cell), std::max(border(cell + 1), border(cell) + 1)};
     PaintTimes times{};
     std::array<std::pair<Nanoseconds, std::uint32_t>, kPaintCount> longest{};
     while (at < lane.size() && lane[at].end <= here.from) {

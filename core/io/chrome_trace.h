@@ -1,0 +1,33 @@
+// Chrome trace: a trace as JSON that ui.perfetto.dev and chrome://tracing open without a complaint.
+//
+// One process per rank (pid = rank + 1), one thread per stream (tid from 1), complete events (X)
+// that never overlap within a thread, arrows (s, f) from send to recv, counters (C) for memory by
+// category. Times are microseconds since the trace began, to the nanosecond. Names are printable
+// ASCII. What the importer really checks is in tests/support/chrome_trace_checker.h, which tests
+// hold every export against.
+//
+// Written as it goes, so memory does not grow with the trace.
+#pragma once
+
+#include <cstdio>
+#include <vector>
+
+#include "core/plan.h"
+#include "core/trace.h"
+
+namespace lockstep {
+
+struct ChromeTraceOptions {
+  std::vector<int> ranks = {};  ///< empty: the first rank of every track of the first step
+  bool memory = true;
+  bool flows = true;
+};
+
+/// Writes all steps. UsageError for a rank that does not exist, BadInputError when the trace does
+/// not fit the plan, NotSupportedError when the file cannot be written.
+void write_chrome_trace(std::FILE* file,
+                        const Plan& plan,
+                        const Trace& trace,
+                        const ChromeTraceOptions& options = {});
+
+}  // namespace lockstep

@@ -11,6 +11,7 @@
 #include "cli/report_print.h"
 #include "cli/scenario_flags.h"
 #include "core/error.h"
+#include "core/io/trace_io.h"
 #include "core/memory_report.h"
 #include "core/planner/planner.h"
 #include "core/report.h"
@@ -67,6 +68,7 @@ struct SimulateCommand {
   int iteration = 0;
   std::vector<int> ranks;
   int width = 0;
+  std::string trace_file;
   bool json = false;
   bool csv = false;
   bool explain = false;
@@ -90,6 +92,9 @@ struct SimulateCommand {
       memory = memory_report(scenario);
     }
     const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
+    if (!trace_file.empty()) {
+      save_trace(trace_file, scenario, plan, run.trace);
+    }
     const Report report = make_report(plan, run.trace, report_facts(scenario));
     const ReportView view{scenario, plan, report, &memory, explain};
     if (json) {
@@ -146,6 +151,10 @@ struct SimulateCommand {
       options.ranks = ranks;
       text += "\n" + view::timeline_text(view.plan, trace.steps.front(), options);
     }
+    if (!trace_file.empty()) {
+      text += fmt::format("\ntrace: {}; lockstep trace reads it, with --chrome for Perfetto\n",
+                          trace_file);
+    }
     return text;
   }
 };
@@ -185,6 +194,7 @@ void add_simulate_command(CLI::App& program, Action& action) {
   app->add_option("--ranks", command->ranks, "ranks of the timeline")->delimiter(',');
   app->add_option("--width", command->width, "columns of the timeline (default: the terminal's)")
       ->check(CLI::Range(40, 2000));
+  app->add_option("--trace", command->trace_file, "file to write the trace to");
   CLI::Option* json = app->add_flag("--json", command->json, "one JSON object");
   app->add_flag("--csv", command->csv, "where the time goes, one line per kind of rank")
       ->excludes(json);

@@ -61,10 +61,12 @@ void ClassEmitter::emit(Plan& plan, const PlanOptions& options) {
 
 ProgramSummary ClassEmitter::count_steady_step() {
   b_.begin_section();
+  b_.mute(true);  // init matters for what it leaves behind
   run_init();
   if (context_.training().optimizer_state == OptimizerStateCreation::kLazy) {
     data_->allocate_states(b_);
   }
+  b_.mute(false);
   b_.end_section();
   b_.begin_section();
   run_step(variants() - 1);

@@ -21,7 +21,7 @@ class ClassEmitter {
   void emit(Plan& plan, const PlanOptions& options);
   std::vector<Buffer> take_buffers() { return b_.take_buffers(); }
   /// Counting: the pieces of the step go to `sink`.
-  void record_to(FragmentSink sink) { b_.record_to(std::move(sink)); }
+  void record_to(FragmentSink* sink) { b_.record_to(sink); }
   /// Counting mode: the last step variant, with init behind it.
   ProgramSummary count_steady_step();
 

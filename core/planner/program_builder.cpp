@@ -280,6 +280,9 @@ void ProgramBuilder::hold(Category category, std::int64_t bytes) {
 
 OperationId ProgramBuilder::compute(
     Work work, const Shape& shape, Views inputs, Views outputs, const Extras& extras) {
+  if (muted_) {
+    return kNoOperation;
+  }
   Operation op = operation(OperationKind::kCompute, extras);
   op.work = work;
   op.shape = tables_.shape(shape);
@@ -293,6 +296,9 @@ OperationId ProgramBuilder::compute(
 
 OperationId ProgramBuilder::host(
     Work work, const Shape& shape, Views inputs, Views outputs, const Extras& extras) {
+  if (muted_) {
+    return kNoOperation;
+  }
   Operation op = operation(OperationKind::kHost, extras);
   op.stream = Stream::kHost;
   op.work = work;
@@ -354,6 +360,9 @@ OperationId ProgramBuilder::recv(std::uint8_t communicator,
 }
 
 OperationId ProgramBuilder::emit(Operation op, Views inputs, Views outputs, const Extras& extras) {
+  if (muted_) {
+    return kNoOperation;
+  }
   operations_ += multiplicity_;
   if (peak_open_ || watching_) {
     const Place place{op.module, op.microbatch};

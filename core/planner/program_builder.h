@@ -204,20 +204,40 @@ class ProgramBuilder {
     once_per(key, Place{}, body);
   }
 
-  /// Counting: `sink` gets every piece from now on.
-  void record_to(FragmentSink sink) { sink_ = std::move(sink); }
+  /// Counting: `sink` gets every piece from now on that it wants. What the summary says of
+  /// operations is then void; bytes at its start and end are not.
+  void record_to(FragmentSink* sink) { sink_ = sink; }
   /// Runs `body`, a piece of a step that stands at `origin` (the first module of its segment, its
   /// micro-batch), and hands what it amounts to to the sink.
   template <typename Body>
   void piece(const PieceId& id, const Place& origin, Body&& body) {
-    if (!sink_) {
+    if (sink_ == nullptr) {
       body();
       return;
     }
-    begin_fragment();
+    piece_ = {id, origin, sink_->wants(id)};
+    begin_piece();
     body();
-    end_piece(id, origin);
+    end_piece();
   }
+  /// Inside a piece: `body` is a piece of its own, and what comes before and after it are two parts
+  /// of the surrounding one.
+  template <typename Body>
+  void interject(Body&& body) {
+    if (sink_ == nullptr) {
+      body();
+      return;
+    }
+    end_piece();
+    const OpenPiece surrounding = piece_;
+    PieceId id = piece_.id;
+    id.kind = PieceKind::kInterjection;
+    piece(id, surrounding.origin, body);
+    piece_ = surrounding;
+    begin_piece();
+  }
+  /// Counting: from now on only memory is followed, not operations.
+  void mute(bool muted) { muted_ = counting() && muted; }
 
   std::int64_t held(Category category) const { return held_[static_cast<std::size_t>(category)]; }
   const CategoryBytes& held() const { return held_; }
@@ -258,6 +278,11 @@ class ProgramBuilder {
     std::size_t journal = 0;
     std::int64_t operations = 0;
     std::int64_t multiplicity = 1;
+  };
+  struct OpenPiece {
+    PieceId id;
+    Place origin;
+    bool wanted = false;
   };
   struct Run {
     CategoryBytes delta{};
@@ -309,7 +334,8 @@ class ProgramBuilder {
   void begin_fragment();
   Run end_run(const Place& place);
   void end_fragment(std::uint64_t key, const Place& place);
-  void end_piece(const PieceId& id, const Place& origin);
+  void begin_piece();
+  void end_piece();
   bool replay(std::uint64_t key, const Place& place);
   /// How far `to` lies behind `from`, where both are known.
   struct Step {
@@ -351,7 +377,9 @@ class ProgramBuilder {
   std::vector<Frame> frames_;
   bool watching_ = false;  ///< some frame has not met all its firsts
   std::unordered_map<std::uint64_t, Run> fragments_;
-  FragmentSink sink_;
+  FragmentSink* sink_ = nullptr;
+  OpenPiece piece_;
+  bool muted_ = false;
 };
 
 }  // namespace lockstep

@@ -271,7 +271,19 @@ void ProgramBuilder::end_fragment(std::uint64_t key, const Place& place) {
   fragments_.emplace(key, end_run(place));
 }
 
-void ProgramBuilder::end_piece(const PieceId& id, const Place& origin) {
+void ProgramBuilder::begin_piece() {
+  muted_ = !piece_.wanted;
+  if (piece_.wanted) {
+    begin_fragment();
+  }
+}
+
+void ProgramBuilder::end_piece() {
+  muted_ = false;
+  if (!piece_.wanted) {
+    return;
+  }
+  const Place& origin = piece_.origin;
   const Run run = end_run(origin);
   const auto relative = [&](const Name& name) {
     const bool anywhere = name.place.module == kNoModule || origin.module == kNoModule;
@@ -303,7 +315,7 @@ void ProgramBuilder::end_piece(const PieceId& id, const Place& origin) {
     }
   }
   operations_ += run.operations * run.times;
-  sink_(id, std::move(fragment));
+  sink_->take(piece_.id, std::move(fragment));
 }
 
 bool ProgramBuilder::replay(std::uint64_t key, const Place& place) {

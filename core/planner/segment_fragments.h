@@ -6,10 +6,12 @@
 // it moves the held bytes, how high they stand inside, and its operations. A fragment says nothing
 // about what was held before, so core/planner/summarizer.h can put a step together from fragments
 // of earlier scenarios that agree in what the piece depends on.
+//
+// Where the data-parallel kind does something in the middle of a segment's backward, that is a
+// piece of its own (ProgramBuilder::interject) and the backward falls into parts around it.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -32,9 +34,9 @@ enum class PieceKind : std::uint8_t {
   kRecvForward,
   kSendBackward,
   kRecvBackward,
-  kEnd,  ///< of the step: outstanding reductions, optimizer, what travels after it
+  kInterjection,  ///< of the data-parallel kind, inside a backward
+  kEnd,           ///< of the step: outstanding reductions, optimizer, what travels after it
 };
-inline constexpr int kPieceKindCount = 14;
 
 /// Which segment of a chunk: blocks at the ends may differ from those between.
 enum class PieceSlot : std::uint8_t { kEmbedding, kFirstBlock, kMiddleBlock, kLastBlock, kHead };
@@ -44,25 +46,14 @@ inline constexpr int kPieceSlotCount = 5;
 enum class PieceOrder : std::uint8_t { kFirst, kMiddle, kLast, kOnly };
 inline constexpr int kPieceOrderCount = 4;
 
-/// Whole backward, or one of its halves.
-inline constexpr int kPiecePartCount = 3;
-
 struct PieceId {
   PieceKind kind = PieceKind::kBegin;
   PieceSlot slot = PieceSlot::kEmbedding;
   PieceOrder order = PieceOrder::kFirst;
-  std::uint8_t part = 0;
+  bool weights = false;  ///< the half of a split backward that gives weight gradients
+  std::int32_t chunk = 0;
+  std::int32_t position = 0;  ///< of the segment in its StageLayout
 };
-inline constexpr std::size_t kPieceIdCount =
-    std::size_t{kPieceKindCount} * kPieceSlotCount * kPieceOrderCount * kPiecePartCount;
-constexpr std::size_t index_of(const PieceId& id) {
-  return ((static_cast<std::size_t>(id.kind) * kPieceSlotCount +
-           static_cast<std::size_t>(id.slot)) *
-              kPieceOrderCount +
-          static_cast<std::size_t>(id.order)) *
-             kPiecePartCount +
-         id.part;
-}
 
 /// Names an operation, by module and micro-batch relative to where the piece stood.
 struct FragmentName {
@@ -90,7 +81,13 @@ struct Fragment {
 bool operator==(const Fragment& a, const Fragment& b);
 
 /// Receives a builder's pieces; shapes and communicators of the counts are the builder's.
-using FragmentSink = std::function<void(const PieceId&, Fragment&&)>;
+class FragmentSink {
+ public:
+  virtual ~FragmentSink() = default;
+  /// Asked before each piece: one that is not wanted is not counted.
+  virtual bool wants(const PieceId& id) = 0;
+  virtual void take(const PieceId& id, Fragment&& fragment) = 0;
+};
 
 /// Keeps equal fragments once, with shapes and communicators of its own tables.
 class FragmentStore {

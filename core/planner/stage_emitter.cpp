@@ -163,7 +163,11 @@ PieceId StageEmitter::piece(PieceKind kind,
                             BackwardPart part) const {
   PieceId id;
   id.kind = kind;
-  id.part = static_cast<std::uint8_t>(part);
+  id.weights = part == BackwardPart::kWeight;
+  id.chunk = static_cast<std::int32_t>(
+      std::upper_bound(stage_.chunk_begin.begin(), stage_.chunk_begin.end(), position) -
+      stage_.chunk_begin.begin() - 1);
+  id.position = position;
   id.order = pass.first_backward  ? (pass.last_backward ? PieceOrder::kOnly : PieceOrder::kFirst)
              : pass.last_backward ? PieceOrder::kLast
                                   : PieceOrder::kMiddle;
@@ -174,7 +178,7 @@ PieceId StageEmitter::piece(PieceKind kind,
     return id;
   }
   const auto is_block = [&](int neighbour) {
-    return neighbour >= 0 && neighbour < static_cast<int>(stage_.segments.size()) &&
+    return neighbour >= stage_.begin(id.chunk) && neighbour < stage_.end(id.chunk) &&
            segments[static_cast<std::size_t>(stage_.segment(neighbour))].layer >= 0;
   };
   id.slot = !is_block(position - 1)   ? PieceSlot::kFirstBlock

@@ -1,7 +1,5 @@
 #include "core/planner/stage_walk.h"
 
-#include "core/check.h"
-
 namespace lockstep {
 namespace {
 
@@ -26,8 +24,9 @@ std::size_t repetitions(const std::vector<WalkStep>& steps, std::size_t first, s
   return (end - first) / period;
 }
 
-StageWalk fold(const std::vector<WalkStep>& steps) {
+StageWalk fold(const std::vector<WalkStep>& steps, std::int32_t chunks) {
   StageWalk walk;
+  walk.totals.assign(static_cast<std::size_t>(chunks) * kChunkSymbols, 0);
   for (const WalkStep& step : steps) {
     ++walk.totals[step.symbol];
   }
@@ -68,35 +67,47 @@ StageWalk fold(const std::vector<WalkStep>& steps) {
 }  // namespace
 
 StageWalk stage_walk(const Schedule& schedule, std::int32_t rank) {
+  struct Done {
+    std::int32_t forwards = 0;
+    std::int32_t backwards = 0;
+    std::int32_t weights = 0;
+  };
   std::vector<WalkStep> steps;
-  std::int32_t forwards = 0;
-  std::int32_t backwards = 0;
+  std::vector<Done> done(static_cast<std::size_t>(schedule.chunks));
   for (const Action& action : schedule.ranks[static_cast<std::size_t>(rank)]) {
-    std::size_t symbol = 0;
-    if (action.kind == ActionKind::kForward) {
-      symbol = forward_symbol(order_of(forwards++, schedule.microbatches));
-    } else if (action.kind == ActionKind::kBackward) {
-      symbol = backward_symbol(order_of(backwards++, schedule.microbatches));
-    } else if (is_communication(action.kind)) {
-      symbol = std::size_t{2} * kPieceOrderCount + static_cast<std::size_t>(action.kind) -
-               static_cast<std::size_t>(ActionKind::kSendForward);
-    } else {
-      LOCKSTEP_CHECK(!is_compute(action.kind), "a walk has no split backward");
+    if (!is_compute(action.kind) && !is_communication(action.kind)) {
       continue;  // the data-parallel kind decides when it gathers and reduces
     }
-    steps.push_back({static_cast<std::uint8_t>(symbol), action.microbatch, 0});
+    const auto chunk = static_cast<std::size_t>(schedule.chunk_of_stage(action.stage));
+    const auto pass = [&](PassKind kind, std::int32_t& count) {
+      return pass_symbol(chunk, kind, order_of(count++, schedule.microbatches));
+    };
+    std::size_t symbol = 0;
+    if (action.kind == ActionKind::kForward) {
+      symbol = pass(PassKind::kForward, done[chunk].forwards);
+    } else if (gives_input_gradient(action.kind)) {
+      symbol = pass(PassKind::kBackward, done[chunk].backwards);
+    } else if (action.kind == ActionKind::kBackwardWeight) {
+      symbol = pass(PassKind::kWeight, done[chunk].weights);
+    } else {
+      symbol = message_symbol(chunk,
+                              static_cast<std::size_t>(action.kind) -
+                                  static_cast<std::size_t>(ActionKind::kSendForward));
+    }
+    steps.push_back({static_cast<std::uint32_t>(symbol), action.microbatch, 0});
   }
-  return fold(steps);
+  return fold(steps, schedule.chunks);
 }
 
 StageWalk stage_walk(std::int32_t microbatches) {
   std::vector<WalkStep> steps;
   for (std::int32_t i = 0; i < microbatches; ++i) {
     const PieceOrder order = order_of(i, microbatches);
-    steps.push_back({static_cast<std::uint8_t>(forward_symbol(order)), i, 0});
-    steps.push_back({static_cast<std::uint8_t>(backward_symbol(order)), i, 0});
+    for (const PassKind kind : {PassKind::kForward, PassKind::kBackward}) {
+      steps.push_back({static_cast<std::uint32_t>(pass_symbol(0, kind, order)), i, 0});
+    }
   }
-  return fold(steps);
+  return fold(steps, 1);
 }
 
 }  // namespace lockstep

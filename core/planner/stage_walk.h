@@ -2,7 +2,6 @@
 // micro-batches is a few stretches that repeat a short pattern.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -11,21 +10,23 @@
 
 namespace lockstep {
 
-/// A forward or a whole backward, by its order among the micro-batches, or a message.
-inline constexpr int kWalkSymbols = std::size_t{2} * kPieceOrderCount + 4;
-constexpr std::size_t forward_symbol(PieceOrder order) {
-  return static_cast<std::size_t>(order);
+/// A backward is whole, or its input half; then the weight half is a pass of its own.
+enum class PassKind : std::uint8_t { kForward, kBackward, kWeight };
+inline constexpr std::size_t kPassKindCount = 3;
+inline constexpr std::size_t kMessageCount = 4;
+
+/// What a step of a walk is: a pass of a chunk, by its order among the micro-batches, or a message.
+inline constexpr std::size_t kChunkSymbols = kPassKindCount * kPieceOrderCount + kMessageCount;
+constexpr std::size_t pass_symbol(std::size_t chunk, PassKind kind, PieceOrder order) {
+  return chunk * kChunkSymbols + static_cast<std::size_t>(kind) * kPieceOrderCount +
+         static_cast<std::size_t>(order);
 }
-constexpr std::size_t backward_symbol(PieceOrder order) {
-  return kPieceOrderCount + static_cast<std::size_t>(order);
-}
-constexpr std::size_t message_symbol(PieceKind kind) {
-  return std::size_t{2} * kPieceOrderCount + static_cast<std::size_t>(kind) -
-         static_cast<std::size_t>(PieceKind::kSendForward);
+constexpr std::size_t message_symbol(std::size_t chunk, std::size_t message) {
+  return chunk * kChunkSymbols + kPassKindCount * kPieceOrderCount + message;
 }
 
 struct WalkStep {
-  std::uint8_t symbol = 0;
+  std::uint32_t symbol = 0;
   std::int32_t microbatch = 0;  ///< in the first run of its stretch
   std::int32_t move = 0;        ///< of the micro-batch from run to run
 };
@@ -40,7 +41,7 @@ struct WalkStretch {
 struct StageWalk {
   std::vector<WalkStep> steps;
   std::vector<WalkStretch> stretches;
-  std::array<std::int64_t, kWalkSymbols> totals{};  ///< how often each symbol comes
+  std::vector<std::int64_t> totals;  ///< how often each symbol comes
 };
 
 /// Order of pass number `done` of `microbatches`.
@@ -49,7 +50,7 @@ constexpr PieceOrder order_of(std::int32_t done, std::int32_t microbatches) {
                    : (done + 1 == microbatches ? PieceOrder::kLast : PieceOrder::kMiddle);
 }
 
-/// The walk of a rank with one chunk whose backward is not split.
+/// The walk of a rank.
 StageWalk stage_walk(const Schedule& schedule, std::int32_t rank);
 /// Without a pipeline: each micro-batch forward, then backward.
 StageWalk stage_walk(std::int32_t microbatches);

@@ -1,7 +1,11 @@
 #include "core/planner/step_pieces.h"
 
+#include <algorithm>
 #include <bit>
 #include <tuple>
+
+#include "core/planner/planner.h"
+#include "core/planner/stage_emitter.h"
 
 namespace lockstep {
 namespace {
@@ -37,93 +41,160 @@ bool same_transformer(const ModelSpec& a, const ModelSpec& b) {
   return a.family == b.family && fields(a) == fields(b);
 }
 
-Key segment_key(const Scenario& scenario, const StageKind& stage, std::int64_t model) {
-  const TrainingSpec& training = scenario.training;
-  const DataStrategy& data = scenario.strategy.data;
-  const TensorStrategy& tensor = scenario.strategy.tensor;
-  Key key;
-  key.bytes(training.precision,
-            byte_of(training.gradient_dtype),
-            byte_of(training.reduce_dtype),
-            training.scales_loss(),
-            training.loss_mean,
-            training.recompute,
-            tensor.sequence_parallel,
-            tensor.save_gathered_input);
-  const bool shares = stage.embedding && stage.head;
-  key.bytes(data.kind,
-            data.flavour,
-            data.gradient_as_bucket_view,
-            data.no_sync,
-            scenario.strategy.pipeline.degree > 1,
-            data.degree > 1,
-            shares);
-  key.pair(model, tensor.degree);
-  key.pair(training.micro_batch, training.seq_len);
-  key.pair(scenario.strategy.context, scenario.strategy.expert);
-  return key;
+// ---- stages ------------------------------------------------------------------------------------
+
+std::int64_t recompute_every(const TrainingSpec& training) {
+  return training.recompute == Recompute::kFull ? training.recompute_every : 1;
 }
 
-Key stage_key(const Scenario& scenario, const StageKind& stage, std::int64_t model) {
+namespace {
+
+StageForm form_of(const StageLayout& layout, std::int32_t segments) {
+  StageForm form;
+  form.behind_first = layout.coordinate > 0;
+  for (int chunk = 0; chunk < layout.chunks(); ++chunk) {
+    const int begin = layout.begin(chunk);
+    const int end = layout.end(chunk);
+    ChunkForm each;
+    each.embedding = layout.segment(begin) == 0;
+    each.head = layout.segment(end - 1) == segments - 1;
+    each.blocks = end - begin - (each.embedding ? 1 : 0) - (each.head ? 1 : 0);
+    form.chunks.push_back(each);
+  }
+  return form;
+}
+
+template <typename T>
+std::size_t interned(std::vector<T>& table, const T& value) {
+  const auto found = std::find(table.begin(), table.end(), value);
+  const auto number = static_cast<std::size_t>(found - table.begin());
+  if (found == table.end()) {
+    table.push_back(value);
+  }
+  return number;
+}
+
+}  // namespace
+
+Stages make_stages(const Scenario& scenario, Model& model, const Schedule& schedule) {
+  const PipelineStrategy& pipeline = scenario.strategy.pipeline;
+  const ModelGraph& graph = *model.graph;
+  Stages stages;
+  stages.degree = pipeline.degree;
+  stages.chunks = schedule.chunks;
+  stages.turns = pipeline.schedule == ScheduleKind::kZbV;
+  stages.every = recompute_every(scenario.training);
+  stages.layers_per_stage = pipeline.layers_per_stage;
+  for (std::int32_t rank = 0; rank < pipeline.degree; ++rank) {
+    const StageLayout layout = stage_layout(scenario, graph, schedule, rank);
+    StageForm form = form_of(layout, static_cast<std::int32_t>(graph.segments.size()));
+    form.turns = stages.turns && rank + 1 == pipeline.degree;
+    StageKind kind;
+    kind.coordinate = rank;
+    kind.form = static_cast<std::int64_t>(interned(model.forms, form));
+    StagePlace place;
+    place.head_module = graph.segments.back().first_module;
+    place.modules_per_block = static_cast<std::int32_t>(graph.templates[1].modules.size());
+    for (int chunk = 0; chunk < layout.chunks(); ++chunk) {
+      const ChunkForm& each = form.chunks[static_cast<std::size_t>(chunk)];
+      const std::int32_t block = layout.segment(layout.begin(chunk)) + (each.embedding ? 1 : 0);
+      const Segment& first = graph.segments[static_cast<std::size_t>(block)];
+      place.first_block_module.push_back(first.first_module);
+      kind.first_layer.push_back(static_cast<std::int32_t>(first.layer % stages.every));
+    }
+    stages.places.push_back(place);
+    const auto same =
+        std::find_if(stages.kinds.begin(), stages.kinds.end(), [&](const StageKind& other) {
+          return other.form == kind.form && other.first_layer == kind.first_layer;
+        });
+    stages.kind_of_rank.push_back(static_cast<std::size_t>(same - stages.kinds.begin()));
+    if (same == stages.kinds.end()) {
+      stages.kinds.push_back(std::move(kind));
+    }
+  }
+  return stages;
+}
+
+Walks make_walks(const Scenario& scenario) {
+  const PipelineStrategy& pipeline = scenario.strategy.pipeline;
+  Walks walks;
+  walks.schedule = pipeline_schedule(scenario);
+  if (pipeline.degree == 1) {
+    walks.ranks.push_back(stage_walk(walks.schedule.microbatches));
+  } else {
+    bool whole = false;
+    for (std::int32_t rank = 0; rank < pipeline.degree; ++rank) {
+      walks.regular = walks.regular && is_regular(walks.schedule, rank);
+      walks.ranks.push_back(stage_walk(walks.schedule, rank));
+      for (const Action& action : walks.schedule.ranks[static_cast<std::size_t>(rank)]) {
+        whole = whole || action.kind == ActionKind::kBackward;
+        walks.splits = walks.splits || action.kind == ActionKind::kBackwardInput;
+      }
+    }
+    walks.regular = walks.regular && !(whole && walks.splits);
+  }
+  walks.schedule.ranks.clear();
+  return walks;
+}
+
+// ---- keys --------------------------------------------------------------------------------------
+
+PieceKeys piece_keys(const Scenario& scenario, std::int64_t model, bool splits) {
   const TrainingSpec& training = scenario.training;
   const StrategySpec& strategy = scenario.strategy;
   const DataStrategy& data = strategy.data;
-  Key key;
-  key.bytes(training.precision,
-            byte_of(training.gradient_dtype),
-            byte_of(training.reduce_dtype),
-            training.optimizer,
-            training.optimizer_state,
-            training.clip_norm > 0,
-            training.scales_loss(),
-            training.loss_mean);
-  key.bytes(data.kind,
-            data.flavour,
-            data.ideal,
-            data.find_unused_parameters,
-            data.static_graph,
-            data.gradient_as_bucket_view,
-            data.no_sync,
-            data.broadcast_buffers);
-  key.bytes(data.wrap,
-            data.reshard,
-            data.backward_prefetch,
-            stage.embedding,
-            stage.head,
-            stage.coordinate > 0);
-  key.pair(model, stage.blocks);
-  key.pair(strategy.tensor.degree, strategy.pipeline.degree);
   // What DDP does in a step is the same for any number of ranks.
   const bool any_degree = data.kind == DataKind::kDdp && data.degree > 1;
-  key.pair(any_degree ? 2 : data.degree, data.replicate);
-  key.pair(data.reshard_group, strategy.context);
-  key.words[key.count++] = data.bucket_mib ? std::bit_cast<std::uint64_t>(*data.bucket_mib) : ~0ULL;
-  key.pair(strategy.expert, 0);
+  Key common;
+  common.bytes(training.precision,
+               byte_of(training.gradient_dtype),
+               byte_of(training.reduce_dtype),
+               training.scales_loss(),
+               training.loss_mean,
+               training.accumulate > 1,
+               splits);
+  common.bytes(data.kind, data.flavour, data.gradient_as_bucket_view, data.no_sync);
+  common.pair(model, strategy.tensor.degree);
+  common.pair(strategy.context, strategy.expert);
+  PieceKeys keys{common, common};
+  keys.segment.bytes(strategy.tensor.sequence_parallel,
+                     strategy.tensor.save_gathered_input,
+                     data.degree > 1,
+                     strategy.pipeline.degree > 1);
+  keys.segment.pair(training.micro_batch, training.seq_len);
+  keys.stage.bytes(training.optimizer,
+                   training.optimizer_state,
+                   training.clip_norm > 0,
+                   data.ideal,
+                   data.find_unused_parameters,
+                   data.static_graph,
+                   data.broadcast_buffers);
+  keys.stage.bytes(data.wrap, data.reshard, data.backward_prefetch);
+  keys.stage.pair(any_degree ? 2 : data.degree, data.replicate);
+  keys.stage.pair(data.reshard_group, strategy.pipeline.degree);
+  keys.stage.word(data.bucket_mib ? std::bit_cast<std::uint64_t>(*data.bucket_mib) : ~0ULL);
+  return keys;
+}
+
+Key segment_key(const PieceKeys& keys, Recompute recompute, bool shares_weight) {
+  Key key = keys.segment;
+  key.bytes(recompute, shares_weight);
+  return key;
+}
+
+Key stage_key(const PieceKeys& keys, std::int64_t form) {
+  Key key = keys.stage;
+  key.word(static_cast<std::uint64_t>(form));
   return key;
 }
 
 bool is_composed(const Scenario& scenario) {
   const DataStrategy& data = scenario.strategy.data;
-  const PipelineStrategy& pipeline = scenario.strategy.pipeline;
-  const TrainingSpec& training = scenario.training;
   const bool owners =
-      data.kind == DataKind::kDp || data.kind == DataKind::kZero2 ||
+      data.kind == DataKind::kDp ||
       (data.kind == DataKind::kZero1 && data.flavour == ZeroFlavour::kZeroRedundancyOptimizer);
-  const bool one_chunk =
-      pipeline.degree == 1 || (pipeline.chunks == 1 && (pipeline.schedule == ScheduleKind::k1F1B ||
-                                                        pipeline.schedule == ScheduleKind::kGPipe));
-  return scenario.model.family == ModelFamily::kTransformer && one_chunk &&
-         (data.degree == 1 || !owners) && pipeline.actions_csv.empty() &&
-         pipeline.layers_per_stage.empty() && training.unused.empty() &&
-         (training.recompute != Recompute::kFull || training.recompute_every == 1);
-}
-
-void drop_blocks(StageLayout& layout, const StageKind& stage) {
-  if (stage.blocks > 1) {
-    const auto first = layout.segments.begin() + (stage.embedding ? 1 : 0);
-    layout.segments.erase(first + 1, first + stage.blocks);
-    layout.chunk_begin.back() = static_cast<std::int32_t>(layout.segments.size());
-  }
+  return scenario.model.family == ModelFamily::kTransformer && (data.degree == 1 || !owners) &&
+         scenario.strategy.pipeline.actions_csv.empty() && scenario.training.unused.empty();
 }
 
 }  // namespace lockstep

@@ -1,12 +1,11 @@
 // What a Summarizer keeps, and by which keys: the pieces of segments and of stages, the models and
 // schedules met. The keys name all that a piece depends on; everything else about a scenario may
-// differ. Internal to summarizer.cpp.
+// differ. Internal to the Summarizer.
 #pragma once
 
-#include <algorithm>
 #include <array>
-#include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "core/model_graph.h"
@@ -25,15 +24,16 @@ struct Key {
   std::array<std::uint64_t, 10> words{};
   std::size_t count = 0;
 
+  void word(std::uint64_t value) { words[count++] = value; }
   template <typename... Fields>
   void bytes(Fields... fields) {
     static_assert(sizeof...(fields) <= 8);
-    std::uint64_t word = 0;
-    ((word = (word << 8U) | (static_cast<std::uint64_t>(fields) & 0xffU)), ...);
-    words[count++] = word;
+    std::uint64_t packed = 0;
+    ((packed = (packed << 8U) | (static_cast<std::uint64_t>(fields) & 0xffU)), ...);
+    word(packed);
   }
   void pair(std::int64_t a, std::int64_t b) {
-    words[count++] = (static_cast<std::uint64_t>(a) << 32U) ^ static_cast<std::uint64_t>(b);
+    word((static_cast<std::uint64_t>(a) << 32U) ^ static_cast<std::uint64_t>(b));
   }
   bool operator==(const Key&) const = default;
 };
@@ -48,23 +48,44 @@ struct KeyHash {
   }
 };
 
-// ---- what is kept ------------------------------------------------------------------------------
+// ---- stages ------------------------------------------------------------------------------------
 
-/// A kind of pipeline rank: ranks of one kind run the same pieces.
-struct StageKind {
+/// The part of a model in one chunk.
+struct ChunkForm {
   bool embedding = false;
   bool head = false;
   std::int32_t blocks = 0;
-  std::int32_t coordinate = 0;  ///< of the first rank of this kind
-  bool operator==(const StageKind& other) const {
-    return embedding == other.embedding && head == other.head && blocks == other.blocks &&
-           (coordinate > 0) == (other.coordinate > 0);
+  bool operator==(const ChunkForm&) const = default;
+  std::size_t segments() const {
+    return static_cast<std::size_t>(blocks) + (embedding ? 1U : 0U) + (head ? 1U : 0U);
   }
 };
 
+/// What a pipeline rank holds: ranks of one form run the same pieces.
+struct StageForm {
+  std::vector<ChunkForm> chunks;
+  bool behind_first = false;  ///< not the first pipeline rank
+  bool turns = false;         ///< passes on to its own next chunk, without a message
+  bool operator==(const StageForm&) const = default;
+};
+
+/// A form, and which of its blocks are recomputed when only every k-th layer is.
+struct StageKind {
+  std::int64_t form = 0;                  ///< number in Model::forms
+  std::vector<std::int32_t> first_layer;  ///< by chunk, modulo k
+  std::int32_t coordinate = 0;            ///< of the first rank of this kind
+};
+
+/// How layers are dealt out to pipeline ranks.
 struct Stages {
+  std::int64_t degree = 1;
+  std::int64_t chunks = 1;
+  bool turns = false;  ///< as a V
+  std::int64_t every = 1;
+  std::vector<std::int64_t> layers_per_stage;
+
   std::vector<StageKind> kinds;
-  std::vector<std::int32_t> kind_of_rank;
+  std::vector<std::size_t> kind_of_rank;
   std::vector<StagePlace> places;  ///< by rank
 };
 
@@ -73,56 +94,65 @@ struct Model {
   AttentionKind attention = AttentionKind::kFlash;
   bool dropout = false;
   std::shared_ptr<const ModelGraph> graph;
-  std::map<std::int64_t, Stages> stages;  ///< by pipeline degree
+  std::vector<std::unique_ptr<const Stages>> stages;
+  std::vector<StageForm> forms;
 };
 
-enum class Form : std::uint8_t { kEmbedding, kBlock, kHead };
+/// The schedules of all ranks as walks.
+struct Walks {
+  Schedule schedule;  ///< without actions
+  std::vector<StageWalk> ranks;
+  bool regular = true;  ///< micro-batches pass in order, and backwards are all whole or all split
+  bool splits = false;  ///< backwards are split
+};
+
+/// Layers of which every how many-th is recomputed.
+std::int64_t recompute_every(const TrainingSpec& training);
+Stages make_stages(const Scenario& scenario, Model& model, const Schedule& schedule);
+Walks make_walks(const Scenario& scenario);
+
+// ---- pieces ------------------------------------------------------------------------------------
+
+enum class SegmentForm : std::uint8_t { kEmbedding, kBlock, kHead };
+
+/// A piece, counted when it was asked for first.
+struct Piece {
+  const Fragment* fragment = nullptr;
+  bool known = false;
+};
+/// The same in the parts that interjections leave.
+struct PieceParts {
+  std::vector<const Fragment*> fragments;
+  bool known = false;
+};
+using PieceByOrder = std::array<Piece, kPieceOrderCount>;
 
 /// Forward and backward of segments, batches and messages: what the batch decides.
 struct SegmentPieces {
-  using ByOrder = std::array<const Fragment*, kPieceOrderCount>;
-  std::array<ByOrder, 3> forward{};
-  std::array<ByOrder, 3> backward{};
-  std::array<ByOrder, 4> microbatch{};  ///< by embedding + 2 * head
-  std::array<const Fragment*, 4> messages{};
-  using Orders = std::array<bool, kPieceOrderCount>;
-  std::array<Orders, 3> known{};  ///< by form
-  std::array<Orders, 4> known_batch{};
-  std::array<bool, 4> known_messages{};
+  /// By pass, segment form, order.
+  std::array<std::array<std::array<PieceParts, kPieceOrderCount>, 3>, kPassKindCount> passes;
+  std::array<PieceByOrder, 8> microbatch;  ///< by batch_index
+  std::array<Piece, kMessageCount> messages;
 };
 
-/// What the data-parallel kind and the optimizer do on a kind of stage.
+/// What the data-parallel kind and the optimizer do on a form of stage.
 struct StagePieces {
-  bool known = false;
-  std::array<bool, kPieceOrderCount> known_orders{};
+  struct Chunk {
+    /// By pass, before (0) or after (1) it, slot, order.
+    std::array<std::array<std::array<PieceByOrder, kPieceSlotCount>, 2>, kPassKindCount> hooks;
+  };
   CategoryBytes at_start{};
-  const Fragment* begin = nullptr;
-  const Fragment* end = nullptr;
-  using ByOrder = std::array<const Fragment*, kPieceOrderCount>;
-  std::array<std::array<ByOrder, kPieceSlotCount>, 4> hooks{};
-  ByOrder microbatch_end{};
+  Piece begin;
+  Piece end;
+  std::vector<Chunk> chunks;
+  PieceByOrder microbatch_end;
+  /// By position, for kinds that interject.
+  std::vector<std::array<std::vector<const Fragment*>, kPieceOrderCount>> interjections;
 };
 
-/// Which ends of the model the stage has, as an index.
-inline std::size_t ends_of(const StageKind& stage) {
-  return (stage.embedding ? 1U : 0U) + (stage.head ? 2U : 0U);
-}
-
-/// Micro-batches whose passes come in all orders that `microbatches` have.
-inline std::int64_t few(std::int64_t microbatches) {
-  return std::min<std::int64_t>(microbatches, 3);
-}
-
-/// Whether body(order) is true for all orders of passes that so many micro-batches have.
-template <typename Body>
-bool all_orders(std::int64_t microbatches, Body&& body) {
-  const auto count = static_cast<std::int32_t>(few(microbatches));
-  for (std::int32_t done = 0; done < count; ++done) {
-    if (!body(order_of(done, count))) {
-      return false;
-    }
-  }
-  return true;
+/// Batches differ by what the chunk holds, and the first chunk begins the micro-batch.
+inline std::size_t batch_index(const ChunkForm& chunk, std::size_t number) {
+  return (chunk.embedding ? 1U : 0U) + (chunk.head ? 2U : 0U) + (number == 0 ? 4U : 0U);
 }
 
 constexpr std::size_t index(PieceOrder order) {
@@ -131,45 +161,40 @@ constexpr std::size_t index(PieceOrder order) {
 constexpr std::size_t index(PieceSlot slot) {
   return static_cast<std::size_t>(slot);
 }
-constexpr std::size_t index(Form form) {
+constexpr std::size_t index(PassKind pass) {
+  return static_cast<std::size_t>(pass);
+}
+constexpr std::size_t index(SegmentForm form) {
   return static_cast<std::size_t>(form);
 }
 
-inline Form form_of(PieceSlot slot) {
-  return slot == PieceSlot::kEmbedding ? Form::kEmbedding
-         : slot == PieceSlot::kHead    ? Form::kHead
-                                       : Form::kBlock;
+constexpr SegmentForm form_of(PieceSlot slot) {
+  return slot == PieceSlot::kEmbedding ? SegmentForm::kEmbedding
+         : slot == PieceSlot::kHead    ? SegmentForm::kHead
+                                       : SegmentForm::kBlock;
 }
 
-inline std::size_t hook_of(PieceKind kind) {
-  return kind == PieceKind::kBeforeForward    ? 0
-         : kind == PieceKind::kAfterForward   ? 1
-         : kind == PieceKind::kBeforeBackward ? 2
-                                              : 3;
+/// Orders of passes of a step: one micro-batch only, or the first, those between and the last.
+inline std::span<const PieceOrder> orders_of(bool many) {
+  static constexpr PieceOrder kMany[] = {
+      PieceOrder::kFirst, PieceOrder::kMiddle, PieceOrder::kLast};
+  static constexpr PieceOrder kOne[] = {PieceOrder::kOnly};
+  return many ? std::span<const PieceOrder>(kMany) : std::span<const PieceOrder>(kOne);
 }
 
-/// Pieces that do not depend on how many blocks the stage has.
-inline bool is_of_segment(PieceKind kind) {
-  return kind == PieceKind::kForward || kind == PieceKind::kBackward ||
-         kind == PieceKind::kMicrobatch ||
-         (kind >= PieceKind::kSendForward && kind <= PieceKind::kRecvBackward);
-}
+// ---- by what they are kept ---------------------------------------------------------------------
 
-struct Walks {
-  Schedule schedule;
-  std::vector<StageWalk> ranks;
-  bool regular = true;
+/// What the keys of all stages of a scenario share. Complete them with the stage's own words.
+struct PieceKeys {
+  Key segment;  ///< all that forward, backward, batch and boundary of a segment depend on
+  Key stage;    ///< all that hooks, init and the end of a step depend on
 };
-
-/// All that forward, backward, batch and boundary of a segment depend on.
-Key segment_key(const Scenario& scenario, const StageKind& stage, std::int64_t model);
-/// All that hooks, init and the end of a step depend on.
-Key stage_key(const Scenario& scenario, const StageKind& stage, std::int64_t model);
+PieceKeys piece_keys(const Scenario& scenario, std::int64_t model, bool splits);
+Key segment_key(const PieceKeys& keys, Recompute recompute, bool shares_weight);
+Key stage_key(const PieceKeys& keys, std::int64_t form);
 /// Whether two models have the same graph, given attention and dropout.
 bool same_transformer(const ModelSpec& a, const ModelSpec& b);
 /// True when the pieces of the step are alike wherever their keys are.
 bool is_composed(const Scenario& scenario);
-/// Leaves one block: enough for the pieces of segments.
-void drop_blocks(StageLayout& layout, const StageKind& stage);
 
 }  // namespace lockstep

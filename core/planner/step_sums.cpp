@@ -16,9 +16,9 @@ struct Cursor {
   std::size_t stretch = 0;
   std::int64_t run = 0;    ///< of the stretch
   std::uint32_t step = 0;  ///< of the stretch
-  std::int32_t group = 0;
+  std::uint32_t group = 0;
   std::int32_t group_run = 0;
-  std::int32_t fragment = 0;
+  std::uint32_t fragment = 0;
 };
 
 class Step {
@@ -38,7 +38,7 @@ class Step {
   }
   const PassSum& pass_at(const Cursor& at) const { return sums_.passes[step_at(at).symbol]; }
   const PieceGroup& group_at(const Cursor& at) const {
-    return pass_at(at).groups[static_cast<std::size_t>(at.group)];
+    return sums_.groups[pass_at(at).first + at.group];
   }
   const Fragment* fragment_at(const Cursor& at) const;
   void advance(Cursor& at) const;
@@ -72,7 +72,7 @@ Cursor Step::find_highest() {
     std::int64_t peak = 0;
     std::uint32_t peak_step = 0;
     for (std::uint32_t i = 0; i < stretch.count; ++i) {
-      const PassSum& pass = sums_.passes[walk_.steps[stretch.first + i].symbol];
+      const PassHeight& pass = sums_.heights[walk_.steps[stretch.first + i].symbol];
       if (delta + pass.peak > peak) {
         peak = delta + pass.peak;
         peak_step = i;
@@ -101,7 +101,7 @@ const Fragment* Step::fragment_at(const Cursor& at) const {
     case Cursor::Part::kBegin:
       return sums_.begin;
     case Cursor::Part::kWalk:
-      return group_at(at).fragments[static_cast<std::size_t>(at.fragment)];
+      return sums_.fragments[group_at(at).first + at.fragment];
     case Cursor::Part::kEnd:
       return sums_.end;
     case Cursor::Part::kStart:
@@ -113,7 +113,7 @@ const Fragment* Step::fragment_at(const Cursor& at) const {
 
 /// Adds what all passes of the walk before the cursor changed (all of the walk, after it).
 void Step::add_passes_before(const Cursor& at, CategoryBytes& bytes) const {
-  std::array<std::int64_t, kWalkSymbols> before{};
+  std::vector<std::int64_t> before(sums_.passes.size(), 0);
   const bool inside = at.part == Cursor::Part::kWalk;
   const std::size_t last = inside ? at.stretch : walk_.stretches.size();
   for (std::size_t s = 0; s < last + (inside ? 1 : 0); ++s) {
@@ -133,14 +133,12 @@ void Step::add_passes_before(const Cursor& at, CategoryBytes& bytes) const {
 /// Adds what the fragments of the cursor's own pass changed before it.
 void Step::add_fragments_before(const Cursor& at, CategoryBytes& bytes) const {
   const PassSum& pass = pass_at(at);
-  for (std::int32_t g = 0; g <= at.group; ++g) {
-    const PieceGroup& group = pass.groups[static_cast<std::size_t>(g)];
-    for (std::int32_t i = 0; i < group.count; ++i) {
-      if (const Fragment* fragment = group.fragments[static_cast<std::size_t>(i)]) {
-        add_to(bytes,
-               fragment->delta,
-               g < at.group ? group.times : at.group_run + (i < at.fragment ? 1 : 0));
-      }
+  for (std::uint32_t g = 0; g <= at.group; ++g) {
+    const PieceGroup& group = sums_.groups[pass.first + g];
+    for (std::uint32_t i = 0; i < group.count; ++i) {
+      add_to(bytes,
+             sums_.fragments[group.first + i]->delta,
+             g < at.group ? group.times : at.group_run + (i < at.fragment ? 1 : 0));
     }
   }
 }
@@ -234,8 +232,9 @@ void Step::write_name(const FragmentName& name, const Cursor& at, MemoryPeak& pe
     peak.module += static_cast<std::uint32_t>(place_.head_module);
   } else if (name.module != kNoModule && group.base == PieceBase::kBlock) {
     const std::int32_t block = group.block + group.step * at.group_run;
-    peak.module +=
-        static_cast<std::uint32_t>(place_.first_block_module + block * place_.modules_per_block);
+    const std::size_t chunk = step_at(at).symbol / kChunkSymbols;
+    peak.module += static_cast<std::uint32_t>(place_.first_block_module[chunk] +
+                                              block * place_.modules_per_block);
   }
   const WalkStep& step = step_at(at);
   peak.microbatch =
@@ -244,28 +243,49 @@ void Step::write_name(const FragmentName& name, const Cursor& at, MemoryPeak& pe
 
 }  // namespace
 
-void PassSum::add(PieceGroup group) {
-  if (group.count == 0 || group.times <= 0) {
+void StepSums::clear(std::size_t symbols) {
+  heights.assign(symbols, {});
+  passes.assign(symbols, {});
+  groups.clear();
+  fragments.clear();
+}
+
+void StepSums::begin_pass(std::size_t symbol) {
+  pass_ = symbol;
+  passes[symbol].first = static_cast<std::uint32_t>(groups.size());
+}
+
+void StepSums::add(PieceGroup group, std::span<const Fragment* const> parts) {
+  PassSum& pass = passes[pass_];
+  PassHeight& height = heights[pass_];
+  group.first = static_cast<std::uint32_t>(fragments.size());
+  std::int64_t highest_inside = 0;
+  for (const Fragment* fragment : parts) {
+    if (fragment == nullptr) {
+      continue;
+    }
+    if (group.delta + fragment->peak_total > highest_inside) {
+      highest_inside = group.delta + fragment->peak_total;
+      group.peak_fragment = group.count;
+    }
+    group.delta += fragment->delta_total;
+    pass.operations += group.times * fragment->operations;
+    add_to(pass.bytes, fragment->delta, group.times);
+    fragments.push_back(fragment);
+    ++group.count;
+  }
+  if (group.count == 0) {
     return;
   }
-  std::int64_t highest_inside = 0;
-  for (std::int32_t i = 0; i < group.count; ++i) {
-    const Fragment& fragment = *group.fragments[static_cast<std::size_t>(i)];
-    if (group.delta + fragment.peak_total > highest_inside) {
-      highest_inside = group.delta + fragment.peak_total;
-      group.peak_fragment = i;
-    }
-    group.delta += fragment.delta_total;
-    add_to(bytes, fragment.delta, group.times);
-  }
   group.peak_run = group.delta > 0 ? group.times - 1 : 0;
-  const std::int64_t top = delta + group.peak_run * group.delta + highest_inside;
-  if (top > peak) {
-    peak = top;
-    peak_group = count;
+  const std::int64_t top = height.delta + group.peak_run * group.delta + highest_inside;
+  if (top > height.peak) {
+    height.peak = top;
+    pass.peak_group = pass.count;
   }
-  delta += group.times * group.delta;
-  groups[static_cast<std::size_t>(count++)] = group;
+  height.delta += group.times * group.delta;
+  groups.push_back(group);
+  ++pass.count;
 }
 
 MemoryPeak highest(const StepSums& sums, const StageWalk& walk, const StagePlace& place) {

@@ -4,8 +4,8 @@
 // Heights are compared as totals; bytes by category are added up once, for the highest point.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/planner/segment_fragments.h"
@@ -16,42 +16,33 @@ namespace lockstep {
 /// What module numbers of a fragment are relative to.
 enum class PieceBase : std::uint8_t { kAbsolute, kEmbedding, kBlock, kHead };
 
-/// Fragments of one segment, for `times` segments.
+/// Fragments that follow each other, for `times` segments.
 struct PieceGroup {
-  std::array<const Fragment*, 3> fragments{};
-  std::int32_t count = 0;
-  std::int32_t times = 1;
   PieceBase base = PieceBase::kAbsolute;
-  std::int32_t block = 0;  ///< of the stage, in the first run
+  std::int32_t times = 1;
+  std::int32_t block = 0;  ///< of the chunk, in the first run
   std::int32_t step = 0;   ///< of the block from run to run
-  // Derived.
+  // Filled in by StepSums::add.
+  std::uint32_t first = 0;  ///< into StepSums::fragments
+  std::uint32_t count = 0;
   std::int64_t delta = 0;  ///< of one run
   std::int32_t peak_run = 0;
-  std::int32_t peak_fragment = 0;
+  std::uint32_t peak_fragment = 0;
+};
 
-  void add(const Fragment* fragment) {
-    if (fragment != nullptr) {
-      fragments[static_cast<std::size_t>(count++)] = fragment;
-    }
-  }
+/// Totals of a pass or message: what decides where the peak is.
+struct PassHeight {
+  std::int64_t delta = 0;
+  std::int64_t peak = 0;  ///< above its start; 0 = never above
 };
 
 /// One pass of a stage, or one message.
 struct PassSum {
-  std::array<PieceGroup, 7> groups;
-  std::int32_t count = 0;
-  std::int32_t peak_group = 0;
-  std::int64_t delta = 0;
-  std::int64_t peak = 0;  ///< above its start; 0 = never above
+  std::uint32_t first = 0;  ///< into StepSums::groups
+  std::uint32_t count = 0;
+  std::uint32_t peak_group = 0;
+  std::int64_t operations = 0;
   CategoryBytes bytes{};  ///< delta by category
-
-  void clear() {
-    count = peak_group = 0;
-    delta = peak = 0;
-    bytes = {};
-  }
-  /// Appends a group, unless nothing is in it.
-  void add(PieceGroup group);
 };
 
 /// All that the ranks of one kind of stage share.
@@ -59,14 +50,26 @@ struct StepSums {
   CategoryBytes at_start{};
   const Fragment* begin = nullptr;
   const Fragment* end = nullptr;
-  std::array<PassSum, kWalkSymbols> passes;
+  std::vector<PassHeight> heights;  ///< by symbol of the walk
+  std::vector<PassSum> passes;      ///< by symbol of the walk
+  std::vector<PieceGroup> groups;
+  std::vector<const Fragment*> fragments;
+
+  void clear(std::size_t symbols);
+  /// Groups added from now on belong to the pass `symbol`.
+  void begin_pass(std::size_t symbol);
+  /// Appends a group of fragments (null = nothing to do), unless nothing is in it.
+  void add(PieceGroup group, std::span<const Fragment* const> parts);
+
+ private:
+  std::size_t pass_ = 0;
 };
 
 /// Where a stage stands in the model.
 struct StagePlace {
-  std::int32_t head_module = 0;         ///< first module of the head
-  std::int32_t first_block_module = 0;  ///< of the stage's first block
+  std::int32_t head_module = 0;  ///< first module of the head
   std::int32_t modules_per_block = 0;
+  std::vector<std::int32_t> first_block_module;  ///< by chunk
 };
 
 /// The highest point of a step.

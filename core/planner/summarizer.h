@@ -11,8 +11,8 @@
 // amounts to depends neither on the number of layers, pipeline ranks and micro-batches nor on the
 // data-parallel degree, what an optimizer step amounts to depends not on the batch. So the pieces
 // of a few runs put together the steps of thousands of scenarios, exactly. Scenarios whose pieces
-// are not alike (ZeRO-2, DataParallel, ZeroRedundancyOptimizer, interleaved or split schedules,
-// MLPs, recompute of every k-th layer) are counted afresh each time.
+// are not alike (DataParallel and ZeroRedundancyOptimizer, where ranks own different parameters;
+// MLPs; schedules from a file; unused parameters) are counted afresh each time.
 #pragma once
 
 #include <memory>

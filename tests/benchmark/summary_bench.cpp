@@ -1,6 +1,7 @@
 // How many plan summaries a second one core makes, over the configurations that a search tries:
 // Llama 70B and 8B on 8 to 1,024 GPUs. Every configuration is summarised exactly once, so the time
 // includes what the Summarizer has to count before it can put steps together.
+// "All kinds, grid order" is the figure to quote: it is what a search does.
 //
 //     summary_bench --benchmark_repetitions=5
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include <benchmark/benchmark.h>
+#include <fmt/format.h>
 
 #include "core/model_presets.h"
 #include "core/planner/summarizer.h"
@@ -20,11 +22,14 @@ struct Configuration {
   std::int16_t tensor = 1;
   bool sequence_parallel = false;
   std::int16_t pipeline = 1;
+  ScheduleKind schedule = ScheduleKind::k1F1B;
+  std::int16_t chunks = 1;
   DataKind kind = DataKind::kDdp;
   std::int16_t data = 1;
   std::int16_t micro_batch = 1;
   std::int16_t accumulate = 1;
   Recompute recompute = Recompute::kNone;
+  std::int16_t every = 1;
 };
 
 constexpr DataKind kKinds[] = {DataKind::kDdp,
@@ -34,20 +39,34 @@ constexpr DataKind kKinds[] = {DataKind::kDdp,
                                DataKind::kFsdp,
                                DataKind::kHsdp};
 
+/// What a grid goes through beside model, tensor parallelism, world size and batches.
+struct Choices {
+  std::vector<std::int16_t> models{0, 1};
+  std::vector<DataKind> kinds{std::begin(kKinds), std::end(kKinds)};
+  ScheduleKind schedule = ScheduleKind::k1F1B;
+  std::int16_t chunks = 1;
+  std::vector<int> worlds{8, 16, 32, 64, 128, 256, 512, 1024};
+  std::vector<int> micro_batches{1, 2, 4, 8};
+  std::int16_t every = 1;  ///< full recompute: of which layers
+};
+
 bool is_legal(const Configuration& each) {
   const bool replicas = each.kind == DataKind::kHsdp;
+  const bool without_pipeline = each.kind == DataKind::kZero2 || each.kind == DataKind::kZero3;
   return each.accumulate >= each.pipeline && each.data >= (replicas ? 4 : 1) &&
-         (each.data > 1 || each.kind == DataKind::kDdp);
+         (each.data > 1 || each.kind == DataKind::kDdp) &&
+         (each.pipeline == 1 || !without_pipeline);
 }
 
-void add_batches(Configuration each, std::vector<Configuration>& grid) {
-  for (const int micro_batch : {1, 2, 4, 8}) {
+void add_batches(Configuration each, const Choices& choices, std::vector<Configuration>& grid) {
+  for (const int micro_batch : choices.micro_batches) {
     for (const int accumulate : {1, 2, 4, 8, 16, 32, 64}) {
       for (const Recompute recompute :
            {Recompute::kNone, Recompute::kSelective, Recompute::kFull}) {
         each.micro_batch = static_cast<std::int16_t>(micro_batch);
         each.accumulate = static_cast<std::int16_t>(accumulate);
         each.recompute = recompute;
+        each.every = recompute == Recompute::kFull ? choices.every : std::int16_t{1};
         if (is_legal(each)) {
           grid.push_back(each);
         }
@@ -57,20 +76,23 @@ void add_batches(Configuration each, std::vector<Configuration>& grid) {
 }
 
 /// The grid in the order of its loops, batches inside.
-std::vector<Configuration> search_grid(std::span<const DataKind> kinds) {
+std::vector<Configuration> search_grid(const Choices& choices) {
   std::vector<Configuration> grid;
   Configuration each;
-  for (each.model = 0; each.model < 2; ++each.model) {
-    for (const DataKind kind : kinds) {
+  for (const std::int16_t model : choices.models) {
+    each.model = model;
+    for (const DataKind kind : choices.kinds) {
       each.kind = kind;
       for (const int cut : {10, 20, 21, 40, 41, 80, 81}) {
         each.tensor = static_cast<std::int16_t>(cut / 10);
         each.sequence_parallel = cut % 10 == 1;
         for (const int pipeline : {1, 2, 4, 8, 16}) {
           each.pipeline = static_cast<std::int16_t>(pipeline);
-          for (int world = 8; world <= 1024; world *= 2) {
+          each.schedule = choices.schedule;
+          each.chunks = pipeline > 1 ? choices.chunks : std::int16_t{1};
+          for (const int world : choices.worlds) {
             each.data = static_cast<std::int16_t>(world / (each.tensor * pipeline));
-            add_batches(each, grid);
+            add_batches(each, choices, grid);
           }
         }
       }
@@ -99,9 +121,12 @@ class Search {
     scenario.strategy.tensor.degree = each.tensor;
     scenario.strategy.tensor.sequence_parallel = each.sequence_parallel;
     scenario.strategy.pipeline.degree = each.pipeline;
+    scenario.strategy.pipeline.schedule = each.schedule;
+    scenario.strategy.pipeline.chunks = each.chunks;
     scenario.training.micro_batch = each.micro_batch;
     scenario.training.accumulate = each.accumulate;
     scenario.training.recompute = each.recompute;
+    scenario.training.recompute_every = each.every;
     return scenario;
   }
 
@@ -121,35 +146,59 @@ void summarize_all(benchmark::State& state, std::vector<Configuration> grid) {
   state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()));
 }
 
-void add(const std::string& name, std::vector<Configuration> grid, std::size_t at_most) {
-  const std::size_t count = std::min(grid.size(), at_most);
+void add(const std::string& name, std::vector<Configuration> grid) {
+  const auto count = static_cast<std::int64_t>(grid.size());
   benchmark::RegisterBenchmark(name.c_str(), summarize_all, std::move(grid))
-      ->Iterations(static_cast<std::int64_t>(count))
+      ->Iterations(count)
       ->Unit(benchmark::kMicrosecond);
+}
+
+/// The layouts of one search: Llama 70B on 1,024 GPUs, several schedules.
+std::vector<Configuration> one_search() {
+  Choices choices;
+  choices.models = {0};
+  choices.worlds = {1024};
+  choices.micro_batches = {1, 2};
+  std::vector<Configuration> grid;
+  const auto append = [&](ScheduleKind schedule, std::int16_t chunks, std::int16_t every) {
+    choices.schedule = schedule;
+    choices.chunks = chunks;
+    choices.every = every;
+    const std::vector<Configuration> more = search_grid(choices);
+    grid.insert(grid.end(), more.begin(), more.end());
+  };
+  append(ScheduleKind::k1F1B, 1, 1);
+  append(ScheduleKind::kInterleaved, 2, 1);
+  append(ScheduleKind::kZbH1, 1, 1);
+  append(ScheduleKind::k1F1B, 1, 4);
+  return grid;
 }
 
 void add_all() {
   const char* names[] = {"ddp", "zero1 megatron", "zero2", "zero3", "fsdp", "hsdp"};
-  std::vector<Configuration> composed;
-  constexpr std::size_t kAll = ~std::size_t{0};
   for (std::size_t i = 0; i < std::size(kKinds); ++i) {
-    std::vector<Configuration> grid = search_grid({&kKinds[i], 1});
-    const bool slow = kKinds[i] == DataKind::kZero2;  // counted afresh: a sample is enough
-    if (slow) {
-      std::mt19937 random(1);
-      std::shuffle(grid.begin(), grid.end(), random);
-    } else {
-      composed.insert(composed.end(), grid.begin(), grid.end());
-    }
-    add(names[i], std::move(grid), slow ? 500 : kAll);
+    Choices choices;
+    choices.kinds = {kKinds[i]};
+    add(names[i], search_grid(choices));
   }
-  add("all but zero2, grid order", composed, kAll);
+  Choices others;
+  others.kinds = {DataKind::kFsdp};
+  others.every = 4;
+  add("fsdp, every 4th layer recomputed", search_grid(others));
+  others.every = 1;
+  others.schedule = ScheduleKind::kZbH1;
+  add("fsdp, zb-h1", search_grid(others));
+  others.schedule = ScheduleKind::kInterleaved;
+  others.chunks = 2;
+  add("fsdp, interleaved", search_grid(others));
+
+  std::vector<Configuration> search = one_search();
+  add(fmt::format("one search of {} layouts", search.size()), std::move(search));
+  std::vector<Configuration> all = search_grid({});
+  add("all kinds, grid order", all);
   std::mt19937 random(1);
-  std::shuffle(composed.begin(), composed.end(), random);
-  add("all but zero2, random order", std::move(composed), kAll);
-  std::vector<Configuration> all = search_grid(kKinds);
   std::shuffle(all.begin(), all.end(), random);
-  add("all, random order (sample)", std::move(all), 5000);
+  add("all kinds, random order", std::move(all));
 }
 
 }  // namespace

@@ -208,14 +208,17 @@ void PartitionedOptimizer::gradient_ready(ProgramBuilder& b,
     return;  // all at the end: in-place reductions change no memory
   }
   b.at_phase(Phase::kReduce);
-  while (next_ < static_cast<int>(buckets_.size()) && shard(next_).pending == 0) {
-    if (stage1()) {
-      reduce_in_place(b, shard(next_));
-    } else {
-      reduce_message(b, next_);
+  const auto reduce_what_is_ready = [&] {
+    while (next_ < static_cast<int>(buckets_.size()) && shard(next_).pending == 0) {
+      if (stage1()) {
+        reduce_in_place(b, shard(next_));
+      } else {
+        reduce_message(b, next_);
+      }
+      ++next_;
     }
-    ++next_;
-  }
+  };
+  b.interject(reduce_what_is_ready);  // buckets end where they like, whatever the batch
 }
 
 /// Stage 1: the flat gradients become this rank's reduced slice (or, all-reduced, everybody's).

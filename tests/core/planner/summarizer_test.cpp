@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <map>
 #include <random>
+#include <sstream>
 #include <tuple>
 #include <vector>
 
 #include "core/model_presets.h"
+#include "core/names.h"
 #include "tests/support/catch.h"
 #include "tests/support/random_scenario.h"
 #include "tests/support/scale.h"
@@ -92,6 +94,7 @@ Scenario drawn(std::mt19937_64& random) {
                                         {DataKind::kZero1, ZeroFlavour::kMegatron, false},
                                         {DataKind::kZero1, ZeroFlavour::kDeepSpeed, false},
                                         {DataKind::kZero2, ZeroFlavour::kPaper, false},
+                                        {DataKind::kZero2, ZeroFlavour::kDeepSpeed, false},
                                         {DataKind::kZero3, ZeroFlavour::kPaper, false},
                                         {DataKind::kFsdp, {}, false},
                                         {DataKind::kFsdp, {}, true},
@@ -105,14 +108,26 @@ Scenario drawn(std::mt19937_64& random) {
   scenario.training.micro_batch = one_of(Numbers{1, 3});
   scenario.training.accumulate = one_of(Numbers{1, 2, 3, 4, 5, 9});
   scenario.training.recompute = static_cast<Recompute>(random() % 3);
+  if (scenario.training.recompute == Recompute::kFull) {
+    scenario.training.recompute_every = one_of(Numbers{1, 1, 2, 3});
+  }
   scenario.training.precision = std::array{
       Precision::kBf16, Precision::kFp32, Precision::kFp16, Precision::kAutocast}[random() % 4];
   scenario.strategy.tensor.degree = one_of(Numbers{1, 2, 4});
   scenario.strategy.tensor.sequence_parallel =
       scenario.strategy.tensor.degree > 1 && random() % 2 == 0;
   scenario.strategy.pipeline.degree = one_of(Numbers{1, 1, 2, 3, 4, 5});
-  scenario.strategy.pipeline.schedule =
-      std::array{ScheduleKind::k1F1B, ScheduleKind::kGPipe, ScheduleKind::kZbH1}[random() % 3];
+  PipelineStrategy& pipeline = scenario.strategy.pipeline;
+  pipeline.schedule = static_cast<ScheduleKind>(random() % kScheduleKindCount);
+  const bool one_chunk = pipeline.schedule == ScheduleKind::kGPipe ||
+                         pipeline.schedule == ScheduleKind::k1F1B ||
+                         pipeline.schedule == ScheduleKind::kZbH1;
+  pipeline.chunks = pipeline.degree == 1 || one_chunk         ? 1
+                    : pipeline.schedule == ScheduleKind::kZbV ? 2
+                                                              : one_of(Numbers{2, 3});
+  if (pipeline.degree == 2 && pipeline.chunks == 1 && random() % 3 == 0) {
+    pipeline.layers_per_stage = {2, scenario.model.layers - 2};
+  }
   const DataForm& form = kForms[random() % std::size(kForms)];
   DataStrategy& data = scenario.strategy.data;
   data.kind = form.kind;
@@ -122,6 +137,10 @@ Scenario drawn(std::mt19937_64& random) {
   data.no_sync = random() % 4 != 0;
   data.gradient_as_bucket_view = form.kind == DataKind::kDdp && form.option;
   data.reshard = form.kind == DataKind::kFsdp && form.option ? Reshard::kOff : Reshard::kOn;
+  if (form.kind == DataKind::kZero2) {
+    // From several buckets per block to several blocks per bucket, not alike from block to block.
+    data.bucket_mib = static_cast<double>(one_of(Numbers{64, 300, 1500, 4000})) / 1024;
+  }
   return resolved(scenario);
 }
 
@@ -134,14 +153,18 @@ Scenario drawn_legal(std::mt19937_64& random) {
   }
 }
 
-void name(const Scenario& scenario) {
+std::string described(const Scenario& scenario) {
   const StrategySpec& strategy = scenario.strategy;
-  UNSCOPED_INFO("kind " << static_cast<int>(strategy.data.kind) << " flavour "
-                        << static_cast<int>(strategy.data.flavour) << " dp " << strategy.data.degree
-                        << " tp " << strategy.tensor.degree << " pp " << strategy.pipeline.degree
-                        << " schedule " << static_cast<int>(strategy.pipeline.schedule)
-                        << " layers " << scenario.model.layers << " micro-batches "
-                        << scenario.training.accumulate);
+  const TrainingSpec& training = scenario.training;
+  std::ostringstream text;
+  text << name_of(strategy.data.kind) << " flavour " << static_cast<int>(strategy.data.flavour)
+       << " dp " << strategy.data.degree << " tp " << strategy.tensor.degree
+       << (strategy.tensor.sequence_parallel ? " sp" : "") << " pp " << strategy.pipeline.degree
+       << " " << name_of(strategy.pipeline.schedule) << " chunks " << strategy.pipeline.chunks
+       << " layers " << scenario.model.layers << (scenario.model.tied_embeddings ? " tied" : "")
+       << " micro-batches " << training.accumulate << " recompute "
+       << static_cast<int>(training.recompute) << " every " << training.recompute_every;
+  return text.str();
 }
 
 }  // namespace
@@ -152,7 +175,7 @@ TEST_CASE("steps put together from pieces of other scenarios are those of the em
   Summarizer summarizer;
   for (int i = 0; i < test::scaled(400); ++i) {
     const Scenario scenario = drawn_legal(random);
-    name(scenario);
+    INFO(described(scenario));
     check_against_plan(summarizer.summarize(scenario), scenario);
   }
 }
@@ -167,7 +190,7 @@ TEST_CASE("a summarizer that has seen much says the same as a fresh one", "[summ
   for (int round = 0; round < 2; ++round) {
     std::shuffle(scenarios.begin(), scenarios.end(), random);
     for (const Scenario& scenario : scenarios) {
-      name(scenario);
+      INFO(described(scenario));
       const PlanSummary a = used.summarize(scenario);
       const PlanSummary b = summarize_plan(scenario);
       REQUIRE(a.classes.size() == b.classes.size());
@@ -186,7 +209,7 @@ TEST_CASE("whatever the scenario, the summarizer counts what the planner counts 
   Summarizer summarizer;
   for (int i = 0; i < test::scaled(200); ++i) {
     const Scenario scenario = test::random_scenario(random);
-    name(scenario);
+    INFO(described(scenario));
     const PlanSummary a = summarizer.summarize(scenario);
     const PlanSummary b = count_plan(scenario);
     REQUIRE(a.classes.size() == b.classes.size());

@@ -1,0 +1,180 @@
+#include "core/planner/step_assembly.h"
+
+#include "core/check.h"
+
+namespace lockstep {
+namespace {
+
+/// Segments of a chunk that follow each other and do the same.
+struct Stretch {
+  PieceSlot slot = PieceSlot::kEmbedding;
+  std::int32_t first = 0;  ///< segment of the chunk
+  std::int32_t count = 1;
+  bool dropped = false;
+};
+
+class StepAssembly {
+ public:
+  StepAssembly(const StepPlan& plan, StepSums& sums) : plan_(plan), sums_(sums) {}
+
+  void run() {
+    sums_.clear(plan_.walk.totals.size());
+    sums_.at_start = plan_.stage.at_start;
+    sums_.begin = plan_.stage.begin.fragment;
+    sums_.end = plan_.stage.end.fragment;
+    std::size_t position = 0;
+    for (std::size_t chunk = 0; chunk < plan_.form.chunks.size(); ++chunk) {
+      chunk_ = chunk;
+      position_ = position;
+      find_stretches();
+      for (const PieceOrder order : orders_of(plan_.many)) {
+        add_pass(PassKind::kForward, order);
+        add_pass(PassKind::kBackward, order);
+        if (plan_.splits) {
+          add_pass(PassKind::kWeight, order);
+        }
+      }
+      for (std::size_t message = 0; message < kMessageCount; ++message) {
+        sums_.begin_pass(message_symbol(chunk, message));
+        add_one(plan_.kept.messages[message]);
+      }
+      position += form().segments();
+    }
+  }
+
+ private:
+  const ChunkForm& form() const { return plan_.form.chunks[chunk_]; }
+  bool is_dropped(std::int32_t block) const {
+    return (plan_.kind.first_layer[chunk_] + block) % plan_.every == 0;
+  }
+  bool interject_alike(std::int32_t segment, std::int32_t other) const {
+    const auto& all = plan_.stage.interjections;
+    return all.empty() || all[position_ + static_cast<std::size_t>(segment)] ==
+                              all[position_ + static_cast<std::size_t>(other)];
+  }
+
+  void find_stretches() {
+    stretches_.clear();
+    const std::int32_t blocks = form().blocks;
+    const std::int32_t before = form().embedding ? 1 : 0;
+    if (form().embedding) {
+      stretches_.push_back({PieceSlot::kEmbedding, 0});
+    }
+    for (std::int32_t block = 0; block < blocks; ++block) {
+      const Stretch next{block == 0            ? PieceSlot::kFirstBlock
+                         : block + 1 == blocks ? PieceSlot::kLastBlock
+                                               : PieceSlot::kMiddleBlock,
+                         before + block,
+                         1,
+                         is_dropped(block)};
+      Stretch* last = stretches_.empty() ? nullptr : &stretches_.back();
+      if (last != nullptr && last->slot == next.slot && last->dropped == next.dropped &&
+          interject_alike(last->first, next.first)) {
+        ++last->count;
+      } else {
+        stretches_.push_back(next);
+      }
+    }
+    if (form().head) {
+      stretches_.push_back({PieceSlot::kHead, before + blocks});
+    }
+  }
+
+  void add_pass(PassKind pass, PieceOrder order) {
+    sums_.begin_pass(pass_symbol(chunk_, pass, order));
+    if (pass == PassKind::kForward) {
+      add_one(plan_.kept.microbatch[batch_index(form(), chunk_)][index(order)]);
+      for (const Stretch& stretch : stretches_) {
+        add_stretch(stretch, pass, order);
+      }
+      return;
+    }
+    for (std::size_t i = stretches_.size(); i-- > 0;) {
+      add_stretch(stretches_[i], pass, order);
+    }
+    if (chunk_ == 0 && pass == (plan_.splits ? PassKind::kWeight : PassKind::kBackward)) {
+      add_one(plan_.stage.microbatch_end[index(order)]);
+    }
+  }
+
+  void add_one(const Piece& piece) { sums_.add({}, {&piece.fragment, 1}); }
+
+  void add_stretch(const Stretch& stretch, PassKind pass, PieceOrder order) {
+    const auto slot = index(stretch.slot);
+    const auto at = index(order);
+    const auto& hooks = plan_.stage.chunks[chunk_].hooks[index(pass)];
+    const SegmentPieces& pieces = stretch.dropped ? plan_.dropped : plan_.kept;
+    const PieceParts& parts = pieces.passes[index(pass)][index(form_of(stretch.slot))][at];
+    fragments_.clear();
+    fragments_.push_back(hooks[0][slot][at].fragment);
+    add_parts(stretch, pass, at, parts.fragments);
+    fragments_.push_back(hooks[1][slot][at].fragment);
+    const std::int32_t block = stretch.first - (form().embedding ? 1 : 0);
+    PieceGroup group;
+    group.times = stretch.count;
+    if (form_of(stretch.slot) == SegmentForm::kBlock) {
+      group.base = PieceBase::kBlock;
+      group.block = pass == PassKind::kForward ? block : block + stretch.count - 1;
+      group.step = pass == PassKind::kForward ? 1 : -1;
+    } else {
+      group.base = stretch.slot == PieceSlot::kHead ? PieceBase::kHead : PieceBase::kEmbedding;
+    }
+    sums_.add(group, fragments_);
+  }
+
+  /// The parts of a segment's pass, with what was interjected between them.
+  void add_parts(const Stretch& stretch,
+                 PassKind pass,
+                 std::size_t order,
+                 const std::vector<const Fragment*>& parts) {
+    if (parts.size() < 2) {
+      fragments_.insert(fragments_.end(), parts.begin(), parts.end());
+      return;
+    }
+    LOCKSTEP_CHECK(pass == PassKind::kBackward, "only backwards are interjected");
+    const std::size_t position = position_ + static_cast<std::size_t>(stretch.first);
+    const std::vector<const Fragment*>& between = plan_.stage.interjections[position][order];
+    LOCKSTEP_CHECK(between.size() + 1 == parts.size(), "a piece and its interjections differ");
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      fragments_.push_back(parts[i]);
+      if (i < between.size()) {
+        fragments_.push_back(between[i]);
+      }
+    }
+  }
+
+  const StepPlan& plan_;
+  StepSums& sums_;
+  std::size_t chunk_ = 0;
+  std::size_t position_ = 0;  ///< of the chunk's first segment
+  std::vector<Stretch> stretches_;
+  std::vector<const Fragment*> fragments_;
+};
+
+}  // namespace
+
+bool has_pieces(const StepPlan& plan, const SegmentPieces& segment) {
+  const std::size_t order = index(orders_of(plan.many).front());
+  const auto has_form = [&](SegmentForm form) {
+    return segment.passes[index(PassKind::kForward)][index(form)][order].known;
+  };
+  bool all = plan.stage.begin.known;
+  for (std::size_t chunk = 0; chunk < plan.form.chunks.size(); ++chunk) {
+    const ChunkForm& form = plan.form.chunks[chunk];
+    all = all && (!form.embedding || has_form(SegmentForm::kEmbedding)) &&
+          (form.blocks == 0 || has_form(SegmentForm::kBlock)) &&
+          (!form.head || has_form(SegmentForm::kHead)) &&
+          segment.microbatch[batch_index(form, chunk)][order].known;
+    for (std::size_t message = 0; message < kMessageCount; ++message) {
+      all = all && (plan.walk.totals[message_symbol(chunk, message)] == 0 ||
+                    segment.messages[message].known);
+    }
+  }
+  return all;
+}
+
+void put_together(const StepPlan& plan, StepSums& sums) {
+  StepAssembly(plan, sums).run();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,177 @@
+#include "core/planner/step_recorder.h"
+
+#include "core/check.h"
+#include "core/planner/class_emitter.h"
+
+namespace lockstep {
+namespace {
+
+/// Micro-batches whose passes come in all orders: the first, one between, the last.
+constexpr std::int64_t kFewMicrobatches = 3;
+
+/// Takes each piece once, the first time that it comes.
+class PieceRecorder final : public FragmentSink {
+ public:
+  PieceRecorder(const Recording& recording, const StageLayout& layout, const Plan& tables)
+      : recording_(recording),
+        layout_(layout),
+        tables_(tables),
+        stage_is_known_(recording.stage.begin.known) {}
+
+  bool wants(const PieceId& id) override {
+    if (id.kind == PieceKind::kInterjection) {
+      return !stage_is_known_;
+    }
+    if (id.kind == PieceKind::kForward || id.kind == PieceKind::kBackward) {
+      return !std::exchange(parts(id).known, true);
+    }
+    return !std::exchange(piece(id).known, true);
+  }
+
+  void take(const PieceId& id, Fragment&& counted) override {
+    const Fragment* fragment = recording_.store.store(std::move(counted), tables_);
+    if (id.kind == PieceKind::kInterjection) {
+      auto& interjections = recording_.stage.interjections;
+      interjections.resize(layout_.segments.size());
+      interjections[static_cast<std::size_t>(id.position)][index(id.order)].push_back(fragment);
+    } else if (id.kind == PieceKind::kForward || id.kind == PieceKind::kBackward) {
+      parts(id).fragments.push_back(fragment);
+    } else {
+      piece(id).fragment = fragment;
+    }
+  }
+
+ private:
+  static PassKind pass_of(const PieceId& id) {
+    const bool forward = id.kind == PieceKind::kForward || id.kind == PieceKind::kBeforeForward ||
+                         id.kind == PieceKind::kAfterForward;
+    return forward ? PassKind::kForward : id.weights ? PassKind::kWeight : PassKind::kBackward;
+  }
+  PieceParts& parts(const PieceId& id) const {
+    return recording_.segment.passes[index(pass_of(id))][index(form_of(id.slot))][index(id.order)];
+  }
+  Piece& piece(const PieceId& id) const {
+    SegmentPieces& segment = recording_.segment;
+    StagePieces& stage = recording_.stage;
+    switch (id.kind) {
+      case PieceKind::kBegin:
+        return stage.begin;
+      case PieceKind::kEnd:
+        return stage.end;
+      case PieceKind::kMicrobatchEnd:
+        return stage.microbatch_end[index(id.order)];
+      case PieceKind::kMicrobatch:
+        return segment.microbatch[batch_of(id)][index(id.order)];
+      case PieceKind::kSendForward:
+      case PieceKind::kRecvForward:
+      case PieceKind::kSendBackward:
+      case PieceKind::kRecvBackward:
+        return segment.messages[static_cast<std::size_t>(id.kind) -
+                                static_cast<std::size_t>(PieceKind::kSendForward)];
+      case PieceKind::kBeforeForward:
+      case PieceKind::kBeforeBackward:
+        return hook(id, 0);
+      default:
+        return hook(id, 1);
+    }
+  }
+  Piece& hook(const PieceId& id, std::size_t after) const {
+    return recording_.stage.chunks[static_cast<std::size_t>(id.chunk)]
+        .hooks[index(pass_of(id))][after][index(id.slot)][index(id.order)];
+  }
+  std::size_t batch_of(const PieceId& id) const {
+    const auto last = static_cast<std::int32_t>(recording_.graph->segments.size()) - 1;
+    ChunkForm form;
+    form.embedding = layout_.segment(layout_.begin(id.chunk)) == 0;
+    form.head = layout_.segment(layout_.end(id.chunk) - 1) == last;
+    return batch_index(form, static_cast<std::size_t>(id.chunk));
+  }
+
+  const Recording& recording_;
+  const StageLayout& layout_;
+  const Plan& tables_;
+  bool stage_is_known_;
+};
+
+/// Each micro-batch through all chunks of one rank and back. Pieces do not depend on how passes of
+/// different micro-batches interleave, so that the real schedule need not run.
+Schedule one_by_one(const Recording& recording, std::int32_t microbatches) {
+  Schedule schedule = recording.walks.schedule;
+  schedule.microbatches = microbatches;
+  schedule.ranks.resize(static_cast<std::size_t>(schedule.pipeline_degree));
+  std::vector<Action>& actions = schedule.ranks[static_cast<std::size_t>(recording.coordinate)];
+  const auto stage_of = [&](std::int32_t chunk) {
+    return schedule.stage_of(recording.coordinate, chunk);
+  };
+  for (std::int32_t microbatch = 0; microbatch < microbatches; ++microbatch) {
+    const auto add = [&](bool present, ActionKind kind, std::int32_t stage) {
+      if (present) {
+        actions.push_back({kind, stage, microbatch});
+      }
+    };
+    const auto crosses_before = [&](std::int32_t stage) {
+      return stage > 0 && schedule.crosses_ranks_after(stage - 1);
+    };
+    for (std::int32_t chunk = 0; chunk < schedule.chunks; ++chunk) {
+      const std::int32_t stage = stage_of(chunk);
+      add(crosses_before(stage), ActionKind::kRecvForward, stage);
+      add(true, ActionKind::kForward, stage);
+      add(schedule.crosses_ranks_after(stage), ActionKind::kSendForward, stage);
+    }
+    for (std::int32_t chunk = schedule.chunks - 1; chunk >= 0; --chunk) {
+      const std::int32_t stage = stage_of(chunk);
+      const bool splits = recording.walks.splits;
+      add(schedule.crosses_ranks_after(stage), ActionKind::kRecvBackward, stage);
+      add(true, splits ? ActionKind::kBackwardInput : ActionKind::kBackward, stage);
+      add(crosses_before(stage), ActionKind::kSendBackward, stage);
+      add(splits, ActionKind::kBackwardWeight, stage);
+    }
+  }
+  return schedule;
+}
+
+/// Leaves one block per chunk: enough for the pieces of segments.
+void drop_blocks(StageLayout& layout, const ModelGraph& graph) {
+  std::vector<std::int32_t> segments;
+  std::vector<std::int32_t> begins{0};
+  for (int chunk = 0; chunk < layout.chunks(); ++chunk) {
+    bool has_block = false;
+    for (int position = layout.begin(chunk); position < layout.end(chunk); ++position) {
+      const std::int32_t segment = layout.segment(position);
+      const bool block = graph.segments[static_cast<std::size_t>(segment)].layer >= 0;
+      if (!block || !std::exchange(has_block, true)) {
+        segments.push_back(segment);
+      }
+    }
+    begins.push_back(static_cast<std::int32_t>(segments.size()));
+  }
+  layout.segments = std::move(segments);
+  layout.chunk_begin = std::move(begins);
+}
+
+}  // namespace
+
+void record_pieces(const Recording& recording) {
+  Scenario folded = recording.scenario;
+  folded.training.accumulate = folded.training.accumulate > 1 ? kFewMicrobatches : 1;
+  const PlannerContext context = make_context(folded, *recording.graph);
+  const Schedule schedule = one_by_one(recording, context.microbatches);
+  StageLayout layout = stage_layout(folded, *recording.graph, schedule, recording.coordinate);
+  const bool only_segments = recording.stage.begin.known;
+  if (only_segments) {
+    drop_blocks(layout, *recording.graph);
+  } else {
+    recording.stage.chunks.resize(static_cast<std::size_t>(layout.chunks()));
+  }
+  PlanBuilder tables(context.mesh, recording.graph);
+  tables.plan().class_axes = class_axes(folded);
+  PieceRecorder recorder(recording, layout, tables.plan());
+  ClassEmitter emitter(tables, context, layout, schedule, 0, ProgramBuilder::Mode::kCount);
+  emitter.record_to(&recorder);
+  const CategoryBytes at_start = emitter.count_steady_step().at_start;
+  if (!only_segments) {
+    recording.stage.at_start = at_start;
+  }
+}
+
+}  // namespace lockstep

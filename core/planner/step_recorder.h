@@ -1,0 +1,21 @@
+// Lets the planner count one stage with few micro-batches and keeps the pieces that are not known
+// yet. Internal to the Summarizer.
+#pragma once
+
+#include "core/planner/step_pieces.h"
+
+namespace lockstep {
+
+/// What is recorded, and where it goes.
+struct Recording {
+  const Scenario& scenario;
+  const std::shared_ptr<const ModelGraph>& graph;
+  const Walks& walks;
+  std::int32_t coordinate = 0;  ///< pipeline rank
+  SegmentPieces& segment;
+  StagePieces& stage;
+  FragmentStore& store;
+};
+void record_pieces(const Recording& recording);
+
+}  // namespace lockstep

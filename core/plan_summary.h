@@ -28,6 +28,7 @@ struct OperationCount {
   std::uint32_t shape = 0;
   std::int64_t elements = 0;
   std::int64_t count = 0;
+  bool operator==(const OperationCount&) const = default;
 };
 
 /// Where memory stood highest: the operation that was issued next, by its place in the model.

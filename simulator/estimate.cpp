@@ -172,8 +172,13 @@ Estimate Estimator::estimate(const PlanSummary& summary) const {
   double mean = 0;
   const auto classes = static_cast<double>(summary.classes.size());
   double host = 0;
+  ClassTimes times;
   for (std::size_t index = 0; index < summary.classes.size(); ++index) {
-    const ClassTimes times = times_of(summary, index);
+    // Most stages between the first and the last do the same, and their groups lie alike.
+    if (index < 2 || index + 1 == summary.classes.size() ||
+        summary.classes[index].counts != summary.classes[index - 1].counts) {
+      times = times_of(summary, index);
+    }
     Estimate each;
     each.compute_s = times.forward + times.backward;
     // Of backward's communication, what is ready before a weight gradient hides behind it.

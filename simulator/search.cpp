@@ -104,16 +104,26 @@ class Enumeration {
   std::vector<Candidate> list_;
 };
 
-/// A reason without its numbers, so that equal reasons count together.
+bool is_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0;
+}
+
+/// A reason with N for its numbers, so that equal reasons count together; names such as zero1 stay.
 std::string without_numbers(const std::string& reason) {
   std::string text;
-  for (std::size_t i = 0; i < reason.size(); ++i) {
-    const bool digit = std::isdigit(static_cast<unsigned char>(reason[i])) != 0;
-    if (!digit) {
-      text += reason[i];
-    } else if (text.empty() || text.back() != 'N') {
-      text += 'N';
+  for (std::size_t first = 0; first < reason.size();) {
+    std::size_t last = first;
+    while (last < reason.size() && is_word(reason[last])) {
+      ++last;
     }
+    if (last == first) {
+      text += reason[first++];
+      continue;
+    }
+    const std::string word = reason.substr(first, last - first);
+    const bool number = word.find_first_not_of("0123456789") == std::string::npos;
+    text += number ? "N" : word;
+    first = last;
   }
   return text;
 }

@@ -48,6 +48,10 @@ Schedule pipeline_schedule(const Scenario& scenario) {
   return add_communication(make_schedule(request));
 }
 
+double pipeline_stretch(const Schedule& schedule) {
+  return 1 / (1 - time_schedule(schedule).bubble_fraction());
+}
+
 Plan make_plan(const Scenario& scenario, const PlanOptions& options) {
   std::int64_t operations = 0;
   for (const ProgramSummary& program : summarize_plan(scenario).classes) {
@@ -99,7 +103,7 @@ PlanSummary count_plan(const Scenario& scenario) {
   summary.class_axes = tables.plan().class_axes;
   summary.tf32 = scenario.training.precision == Precision::kTf32;
   summary.microbatches = context.microbatches;
-  summary.pipeline_stretch = 1 / (1 - time_schedule(schedule).bubble_fraction());
+  summary.pipeline_stretch = pipeline_stretch(schedule);
   return summary;
 }
 

@@ -48,6 +48,8 @@ PlanSummary count_plan(const Scenario& scenario);
 /// differ.
 AxisMask class_axes(const Scenario& scenario);
 
+/// PlanSummary::pipeline_stretch of a schedule.
+double pipeline_stretch(const Schedule& schedule);
 /// The schedule with sends and receives, and which segments live where; shared with reports.
 Schedule pipeline_schedule(const Scenario& scenario);
 StageLayout stage_layout(const Scenario& scenario,

@@ -185,7 +185,15 @@ Operation ProgramBuilder::operation(OperationKind kind, const Extras& extras) co
 // ---- buffers -----------------------------------------------------------------------------------
 
 BufferId ProgramBuilder::new_buffer(const Buffer& buffer) {
-  if (!counting() && buffer.lifetime == Lifetime::kStep) {
+  if (counting()) {  // any freed id will do
+    std::vector<BufferId>& ids = free_ids_[0];
+    if (!ids.empty()) {
+      const BufferId id = ids.back();
+      ids.pop_back();
+      buffers_[id] = buffer;
+      return id;
+    }
+  } else if (buffer.lifetime == Lifetime::kStep) {
     std::vector<BufferId>& ids = free_ids_[key_of(buffer)];
     // Keys may collide: only what is alike in every field is used again, the latest first.
     const auto found = std::find_if(
@@ -246,6 +254,7 @@ void ProgramBuilder::free(BufferId id) {
   operations_ += multiplicity_;
   if (counting()) {
     state.live = false;
+    free_ids_[0].push_back(id);
     return;
   }
   // The free belongs to the compute stream and waits for the last use on every other stream.

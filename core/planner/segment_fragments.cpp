@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/check.h"
 #include "core/planner/mix.h"
 
 namespace lockstep {
@@ -39,49 +38,9 @@ bool operator==(const Fragment& a, const Fragment& b) {
          std::equal(a.counts.begin(), a.counts.end(), b.counts.begin(), b.counts.end(), same);
 }
 
-std::uint32_t FragmentStore::shape(const Shape& shape) {
-  std::uint64_t hash = 0;
-  for (const std::int64_t extent : shape.extent) {
-    hash = mix(hash, static_cast<std::uint64_t>(extent));
-  }
-  std::vector<std::uint32_t>& bucket = shape_index_[hash];
-  for (const std::uint32_t index : bucket) {
-    if (shapes_[index] == shape) {
-      return index;
-    }
-  }
-  bucket.push_back(static_cast<std::uint32_t>(shapes_.size()));
-  shapes_.push_back(shape);
-  return bucket.back();
-}
-
-std::uint8_t FragmentStore::communicator(const Communicator& communicator) {
-  const auto found = std::find(communicators_.begin(), communicators_.end(), communicator);
-  if (found != communicators_.end()) {
-    return static_cast<std::uint8_t>(found - communicators_.begin());
-  }
-  LOCKSTEP_CHECK(communicators_.size() < kNoCommunicator, "too many kinds of groups");
-  communicators_.push_back(communicator);
-  return static_cast<std::uint8_t>(communicators_.size() - 1);
-}
-
-OperationCount FragmentStore::translated(const OperationCount& count, const Plan& tables) {
-  OperationCount result = count;
-  if (count.shape != 0) {
-    result.shape = shape(tables.shapes[count.shape]);
-  }
-  if (count.communicator != kNoCommunicator) {
-    result.communicator = communicator(tables.communicators[count.communicator]);
-  }
-  return result;
-}
-
-const Fragment* FragmentStore::store(Fragment fragment, const Plan& tables) {
+const Fragment* FragmentStore::store(Fragment fragment) {
   if (fragment.empty()) {
     return nullptr;
-  }
-  for (OperationCount& count : fragment.counts) {
-    count = translated(count, tables);
   }
   std::vector<std::unique_ptr<const Fragment>>& bucket = fragments_[hash_of(fragment)];
   for (const std::unique_ptr<const Fragment>& known : bucket) {
@@ -97,9 +56,6 @@ const Fragment* FragmentStore::store(Fragment fragment, const Plan& tables) {
 void FragmentStore::clear() {
   fragments_.clear();
   count_ = 0;
-  shapes_.assign(1, Shape{});
-  shape_index_.clear();
-  communicators_.clear();
 }
 
 }  // namespace lockstep

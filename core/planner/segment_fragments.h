@@ -89,27 +89,17 @@ class FragmentSink {
   virtual void take(const PieceId& id, Fragment&& fragment) = 0;
 };
 
-/// Keeps equal fragments once, with shapes and communicators of its own tables.
+/// Keeps equal fragments once. Those of one store index the same tables.
 class FragmentStore {
  public:
   /// The stored equal; none for a fragment without operations. Valid until clear().
-  const Fragment* store(Fragment fragment, const Plan& tables);
+  const Fragment* store(Fragment fragment);
   void clear();
   std::size_t size() const { return count_; }
-  const std::vector<Shape>& shapes() const { return shapes_; }
-  const std::vector<Communicator>& communicators() const { return communicators_; }
-  /// The same count in terms of this store's tables.
-  OperationCount translated(const OperationCount& count, const Plan& tables);
 
  private:
-  std::uint32_t shape(const Shape& shape);
-  std::uint8_t communicator(const Communicator& communicator);
-
   std::unordered_map<std::uint64_t, std::vector<std::unique_ptr<const Fragment>>> fragments_;
   std::size_t count_ = 0;
-  std::vector<Shape> shapes_{Shape{}};
-  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> shape_index_;
-  std::vector<Communicator> communicators_;
 };
 
 }  // namespace lockstep

@@ -132,6 +132,7 @@ Walks make_walks(const Scenario& scenario) {
       }
     }
     walks.regular = walks.regular && !(whole && walks.splits);
+    walks.stretch = pipeline_stretch(walks.schedule);
   }
   walks.schedule.ranks.clear();
   return walks;
@@ -145,6 +146,9 @@ PieceKeys piece_keys(const Scenario& scenario, std::int64_t model, bool splits) 
   const DataStrategy& data = strategy.data;
   // What DDP does in a step is the same for any number of ranks.
   const bool any_degree = data.kind == DataKind::kDdp && data.degree > 1;
+  // Sharded gradients stay whole until the last micro-batch of a pipeline.
+  const bool shards =
+      data.kind == DataKind::kZero3 || data.kind == DataKind::kFsdp || data.kind == DataKind::kHsdp;
   Key common;
   common.bytes(training.precision,
                byte_of(training.gradient_dtype),
@@ -160,7 +164,7 @@ PieceKeys piece_keys(const Scenario& scenario, std::int64_t model, bool splits) 
   keys.segment.bytes(strategy.tensor.sequence_parallel,
                      strategy.tensor.save_gathered_input,
                      data.degree > 1,
-                     strategy.pipeline.degree > 1);
+                     shards && strategy.pipeline.degree > 1);
   keys.segment.pair(training.micro_batch, training.seq_len);
   keys.stage.bytes(training.optimizer,
                    training.optimizer_state,

@@ -104,6 +104,7 @@ struct Walks {
   std::vector<StageWalk> ranks;
   bool regular = true;  ///< micro-batches pass in order, and backwards are all whole or all split
   bool splits = false;  ///< backwards are split
+  double stretch = 1;   ///< PlanSummary::pipeline_stretch
 };
 
 /// Layers of which every how many-th is recomputed.

@@ -12,11 +12,8 @@ constexpr std::int64_t kFewMicrobatches = 3;
 /// Takes each piece once, the first time that it comes.
 class PieceRecorder final : public FragmentSink {
  public:
-  PieceRecorder(const Recording& recording, const StageLayout& layout, const Plan& tables)
-      : recording_(recording),
-        layout_(layout),
-        tables_(tables),
-        stage_is_known_(recording.stage.begin.known) {}
+  PieceRecorder(const Recording& recording, const StageLayout& layout)
+      : recording_(recording), layout_(layout), stage_is_known_(recording.stage.begin.known) {}
 
   bool wants(const PieceId& id) override {
     if (id.kind == PieceKind::kInterjection) {
@@ -29,7 +26,7 @@ class PieceRecorder final : public FragmentSink {
   }
 
   void take(const PieceId& id, Fragment&& counted) override {
-    const Fragment* fragment = recording_.store.store(std::move(counted), tables_);
+    const Fragment* fragment = recording_.store.store(std::move(counted));
     if (id.kind == PieceKind::kInterjection) {
       auto& interjections = recording_.stage.interjections;
       interjections.resize(layout_.segments.size());
@@ -89,7 +86,6 @@ class PieceRecorder final : public FragmentSink {
 
   const Recording& recording_;
   const StageLayout& layout_;
-  const Plan& tables_;
   bool stage_is_known_;
 };
 
@@ -163,10 +159,13 @@ void record_pieces(const Recording& recording) {
   } else {
     recording.stage.chunks.resize(static_cast<std::size_t>(layout.chunks()));
   }
-  PlanBuilder tables(context.mesh, recording.graph);
-  tables.plan().class_axes = class_axes(folded);
-  PieceRecorder recorder(recording, layout, tables.plan());
-  ClassEmitter emitter(tables, context, layout, schedule, 0, ProgramBuilder::Mode::kCount);
+  Plan& plan = recording.tables.plan();
+  plan.mesh = context.mesh;
+  plan.graph = recording.graph;
+  plan.class_axes = class_axes(folded);
+  PieceRecorder recorder(recording, layout);
+  ClassEmitter emitter(
+      recording.tables, context, layout, schedule, 0, ProgramBuilder::Mode::kCount);
   emitter.record_to(&recorder);
   const CategoryBytes at_start = emitter.count_steady_step().at_start;
   if (!only_segments) {

@@ -15,6 +15,7 @@ struct Recording {
   SegmentPieces& segment;
   StagePieces& stage;
   FragmentStore& store;
+  PlanBuilder& tables;  ///< of the store's fragments: takes the recording's mesh and graph
 };
 void record_pieces(const Recording& recording);
 

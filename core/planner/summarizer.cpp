@@ -17,6 +17,42 @@ constexpr std::size_t kMostWalks = 2'000;
 /// Steps put together that are kept.
 constexpr std::size_t kSteps = 4096;
 
+/// Operations that agree in all fields, counted together and in order.
+std::vector<OperationCount> merged_counts(std::span<const FragmentCount> parts) {
+  const auto fields = [](const OperationCount& count) {
+    return std::tie(count.kind,
+                    count.work,
+                    count.collective,
+                    count.phase,
+                    count.stream,
+                    count.communicator,
+                    count.dtype,
+                    count.control,
+                    count.shape,
+                    count.elements);
+  };
+  std::vector<OperationCount> counts;
+  for (const FragmentCount& part : parts) {
+    for (OperationCount count : part.fragment->counts) {
+      count.count *= part.times;
+      counts.push_back(count);
+    }
+  }
+  std::sort(counts.begin(), counts.end(), [&](const OperationCount& a, const OperationCount& b) {
+    return fields(a) < fields(b);
+  });
+  std::size_t last = 0;
+  for (std::size_t i = 1; i < counts.size(); ++i) {
+    if (fields(counts[i]) == fields(counts[last])) {
+      counts[last].count += counts[i].count;
+    } else {
+      counts[++last] = counts[i];
+    }
+  }
+  counts.resize(counts.empty() ? 0 : last + 1);
+  return counts;
+}
+
 }  // namespace
 
 // ---- workshop ----------------------------------------------------------------------------------
@@ -24,7 +60,7 @@ constexpr std::size_t kSteps = 4096;
 class Summarizer::Workshop {
  public:
   const StepOutline& outline(const Scenario& scenario);
-  const FragmentStore& store() const { return store_; }
+  const Plan& tables() { return tables_.plan(); }
 
  private:
   /// Which pieces make up a step. With every k-th layer recomputed, those layers have their own.
@@ -53,7 +89,11 @@ class Summarizer::Workshop {
   void add_parts(const StepSums& sums, const StageWalk& walk, ClassOutline& each);
   void count_afresh(const Scenario& scenario);
 
+  OperationCount translated(const OperationCount& count, const PlanSummary& from);
+
   FragmentStore store_;
+  /// What the counts of all fragments index.
+  PlanBuilder tables_{Mesh{}, nullptr};
   std::vector<std::unique_ptr<Model>> models_;
   std::unordered_map<Key, SegmentPieces, KeyHash> segments_;
   std::unordered_map<Key, StagePieces, KeyHash> stages_;
@@ -69,6 +109,7 @@ void Summarizer::Workshop::forget() {
   stages_.clear();
   walks_.clear();
   store_.clear();
+  tables_ = PlanBuilder(Mesh{}, nullptr);
   steps_.assign(kSteps, {});
 }
 
@@ -159,7 +200,7 @@ const StepSums& Summarizer::Workshop::sums_of(const Scenario& scenario,
       Scenario uniform = scenario;
       uniform.training.recompute = recompute;
       uniform.training.recompute_every = 1;
-      record_pieces({uniform, model.graph, walks, kind.coordinate, pieces, stage, store_});
+      record_pieces({uniform, model.graph, walks, kind.coordinate, pieces, stage, store_, tables_});
     }
   };
   record(segment, kept);
@@ -238,6 +279,7 @@ void Summarizer::Workshop::compose(const Scenario& scenario, const Walks& walks)
   const PieceKeys keys = piece_keys(scenario, number, walks.splits);
   outline_.mesh = make_context(scenario, *model.graph).mesh;
   outline_.class_axes = class_axes(scenario);
+  outline_.pipeline_stretch = walks.stretch;
   const std::size_t ranks = walks.ranks.size();
   outline_.classes.resize(ranks);
   for (std::size_t k = 0; k < stages.kinds.size(); ++k) {
@@ -254,17 +296,29 @@ void Summarizer::Workshop::compose(const Scenario& scenario, const Walks& walks)
   }
 }
 
+OperationCount Summarizer::Workshop::translated(const OperationCount& count,
+                                                const PlanSummary& from) {
+  OperationCount result = count;
+  if (count.shape != 0) {
+    result.shape = tables_.shape(from.shapes[count.shape]);
+  }
+  if (count.communicator != kNoCommunicator) {
+    const Communicator& group = from.communicators[count.communicator];
+    result.communicator =
+        tables_.communicator(group.axes, group.pipeline_coordinates, group.control);
+  }
+  return result;
+}
+
 void Summarizer::Workshop::count_afresh(const Scenario& scenario) {
   const PlanSummary summary = count_plan(scenario);
   outline_.mesh = summary.mesh;
   outline_.class_axes = summary.class_axes;
-  Plan tables;
-  tables.shapes = summary.shapes;
-  tables.communicators = summary.communicators;
+  outline_.pipeline_stretch = summary.pipeline_stretch;
   for (const ProgramSummary& program : summary.classes) {
     auto fragment = std::make_unique<Fragment>();
     for (const OperationCount& count : program.counts) {
-      fragment->counts.push_back(store_.translated(count, tables));
+      fragment->counts.push_back(translated(count, summary));
     }
     fragment->operations = program.operations;
     const auto part = static_cast<std::uint32_t>(outline_.parts.size());
@@ -287,11 +341,11 @@ const StepOutline& Summarizer::outline(const Scenario& scenario) {
 }
 
 const std::vector<Shape>& Summarizer::shapes() const {
-  return workshop_->store().shapes();
+  return workshop_->tables().shapes;
 }
 
 const std::vector<Communicator>& Summarizer::communicators() const {
-  return workshop_->store().communicators();
+  return workshop_->tables().communicators;
 }
 
 PlanSummary Summarizer::summarize(const Scenario& scenario) {
@@ -300,44 +354,25 @@ PlanSummary Summarizer::summarize(const Scenario& scenario) {
   summary.mesh = step.mesh;
   summary.class_axes = step.class_axes;
   summary.tf32 = scenario.training.precision == Precision::kTf32;
-  const auto fields = [](const OperationCount& count) {
-    return std::tie(count.kind,
-                    count.work,
-                    count.collective,
-                    count.phase,
-                    count.stream,
-                    count.communicator,
-                    count.dtype,
-                    count.control,
-                    count.shape,
-                    count.elements);
-  };
-  const auto before = [&](const OperationCount& a, const OperationCount& b) {
-    return fields(a) < fields(b);
-  };
+  summary.microbatches = static_cast<std::int32_t>(scenario.training.accumulate);
+  summary.pipeline_stretch = step.pipeline_stretch;
+  summary.classes.reserve(step.classes.size());
+  std::vector<std::pair<std::uint32_t, std::size_t>> merged;  ///< first part, class that has it
   for (const ClassOutline& each : step.classes) {
+    const auto known = std::find_if(merged.begin(), merged.end(), [&each](const auto& one) {
+      return one.first == each.first_part;
+    });
     ProgramSummary& program = summary.classes.emplace_back();
     program.operations = each.operations;
     program.at_start = each.at_start;
     program.at_end = each.at_end;
     program.peak = each.peak;
-    std::vector<OperationCount>& counts = program.counts;
-    for (const FragmentCount& part : step.parts_of(each)) {
-      for (OperationCount count : part.fragment->counts) {
-        count.count *= part.times;
-        counts.push_back(count);
-      }
+    if (known != merged.end()) {
+      program.counts = summary.classes[known->second].counts;
+    } else {
+      program.counts = merged_counts(step.parts_of(each));
+      merged.emplace_back(each.first_part, summary.classes.size() - 1);
     }
-    std::sort(counts.begin(), counts.end(), before);
-    std::size_t last = 0;
-    for (std::size_t i = 1; i < counts.size(); ++i) {
-      if (fields(counts[i]) == fields(counts[last])) {
-        counts[last].count += counts[i].count;
-      } else {
-        counts[++last] = counts[i];
-      }
-    }
-    counts.resize(counts.empty() ? 0 : last + 1);
   }
   summary.shapes = shapes();
   summary.communicators = communicators();

@@ -42,7 +42,8 @@ struct ClassOutline {
 
 struct StepOutline {
   Mesh mesh;
-  AxisMask class_axes = 0;  ///< as Plan::class_axes
+  AxisMask class_axes = 0;      ///< as Plan::class_axes
+  double pipeline_stretch = 1;  ///< as PlanSummary::pipeline_stretch
   std::vector<ClassOutline> classes;
   std::vector<FragmentCount> parts;  ///< classes that do the same share theirs
 

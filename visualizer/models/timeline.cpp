@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -69,6 +70,63 @@ Paint paint_of(const Operation& op) {
   }
 }
 
+namespace {
+
+template <typename Lane>
+void sort_by_begin(Lane& lane) {
+  std::stable_sort(
+      lane.begin(), lane.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+}
+
+/// Cut so that pieces follow one another; empty ones are dropped.
+template <typename Lane>
+Lane without_overlap(Lane lane, Nanoseconds end) {
+  sort_by_begin(lane);
+  Lane result;
+  Nanoseconds cursor = 0;
+  for (auto piece : lane) {
+    piece.begin = std::clamp(piece.begin, std::min(cursor, end), end);
+    piece.end = std::clamp(piece.end, piece.begin, end);
+    if (piece.end > piece.begin) {
+      result.push_back(piece);
+      cursor = piece.end;
+    }
+  }
+  return result;
+}
+
+/// `lane` with what of `others` fits into its gaps.
+template <typename Lane>
+Lane filled(Lane lane, Lane others) {
+  Lane fillings;
+  for (const auto& other : others) {
+    auto next = std::upper_bound(
+        lane.begin(), lane.end(), other.begin, [](Nanoseconds time, const auto& piece) {
+          return time < piece.end;
+        });
+    Nanoseconds cursor = other.begin;
+    for (; cursor < other.end; ++next) {
+      auto part = other;
+      part.begin = cursor;
+      part.end = next == lane.end() ? other.end : std::min(other.end, next->begin);
+      if (part.end > part.begin) {
+        fillings.push_back(part);
+      }
+      if (next == lane.end()) {
+        break;
+      }
+      cursor = std::max(cursor, next->end);
+    }
+  }
+  const Nanoseconds end = std::numeric_limits<Nanoseconds>::max();
+  const Lane gaps = without_overlap(std::move(fillings), end);
+  lane.insert(lane.end(), gaps.begin(), gaps.end());
+  sort_by_begin(lane);
+  return lane;
+}
+
+}  // namespace
+
 std::vector<int> usual_ranks(const TraceStep& step, int most) {
   std::vector<int> ranks;
   const std::size_t tracks = step.tracks.size();
@@ -108,30 +166,23 @@ void Timeline::add_rank(int rank) {
   }
 }
 
+/// Messages of one stream pass one another when they go to different ranks or ways: what transfers
+/// is drawn before what waits, and earlier operations before later ones.
 Timeline::Lane Timeline::make_lane(int track, Stream stream) const {
-  Lane lane;
-  Nanoseconds cursor = index_.step().begin;
-  const auto add = [&](Nanoseconds begin, Nanoseconds end, std::uint32_t operation, Paint paint) {
-    // Clamped, because recorded clocks may say that an in-order stream ran two things at once.
-    begin = std::clamp(begin, cursor, index_.step().end);
-    end = std::clamp(end, begin, index_.step().end);
-    if (end > begin) {
-      lane.push_back({begin, end, operation, paint});
-      cursor = end;
-    }
-  };
+  Lane running;
+  Lane waiting;
   for (const std::uint32_t operation : index_.program(track).operations) {
     const Operation& op = index_.operation({track, operation});
     if (op.stream != stream) {
       continue;
     }
     const SpanTimes times = index_.times({track, operation});
+    running.push_back({times.started, times.ended, operation, paint_of(op)});
     if (is_message(op)) {
-      add(times.arrived, times.started, operation, Paint::kWaiting);
+      waiting.push_back({times.arrived, times.started, operation, Paint::kWaiting});
     }
-    add(times.started, times.ended, operation, paint_of(op));
   }
-  return lane;
+  return filled(without_overlap(std::move(running), index_.step().end), std::move(waiting));
 }
 
 std::vector<TimelineBox> Timeline::boxes(const TimelineRow& row,

@@ -216,15 +216,22 @@ struct CompareCommand {
     return writer.text();
   }
 
+  /// A field of comma-separated values (RFC 4180).
+  static std::string quoted(const std::string& text) {
+    std::string field = "\"";
+    for (const char c : text) {
+      field += c == '"' ? "\"\"" : std::string(1, c);
+    }
+    return field + "\"";
+  }
+
   static std::string as_csv(const std::vector<Compared>& rows) {
     std::string text =
         "strategy,fits,peak_bytes,step_time_s,tokens_per_s,mfu,exposed_fraction,bubble_fraction,"
         "sent_bytes_per_rank,refused\n";
     for (const Compared& row : rows) {
-      std::string reason = row.refused;
-      std::replace(reason.begin(), reason.end(), '"', '\'');
-      text += fmt::format("\"{}\",{},{},{:.9g},{:.9g},{:.6g},{:.6g},{:.6g},{:.9g},\"{}\"\n",
-                          row.words,
+      text += fmt::format("{},{},{},{:.9g},{:.9g},{:.6g},{:.6g},{:.6g},{:.9g},{}\n",
+                          quoted(row.words),
                           row.fits,
                           row.peak_bytes,
                           row.step_s,
@@ -233,7 +240,7 @@ struct CompareCommand {
                           row.exposed,
                           row.bubble,
                           row.sent_bytes,
-                          reason);
+                          quoted(row.refused));
     }
     return text;
   }
@@ -247,7 +254,7 @@ void add_compare_command(CLI::App& program, Action& action) {
   app->description(kDescription);
   app->add_option("strategies", command->strategies, "default: eight usual ones");
   app->add_option("--devices", command->devices, "devices (default: all of the cluster)")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(std::int64_t{1}, kMaxWorldSize));
   app->add_option("--threads", command->threads, "worker threads (default: one per core)")
       ->check(CLI::Range(1, 256));
   CLI::Option* json = app->add_flag("--json", command->json, "one JSON object");

@@ -196,15 +196,17 @@ std::string stalls_text(const ReportView& view) {
     const int index = view.plan.class_of_rank(stall.rank);
     const Program& program = view.plan.sections[static_cast<std::size_t>(view.report.section)]
                                  .programs[static_cast<std::size_t>(index)];
-    std::string missing;
-    for (const int rank : stall.missing) {
-      missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
+    const std::string at = operation_text(view.plan, index, program.operations[stall.operation]);
+    if (stall.missing == std::vector<std::int32_t>{stall.rank}) {
+      text += fmt::format(
+          "  rank {} died at {:.3f} ms, at {}\n", stall.rank, milliseconds(stall.since), at);
+      continue;
     }
     text += fmt::format("  rank {} waits since {:.3f} ms at {} for rank {}\n",
                         stall.rank,
                         milliseconds(stall.since),
-                        operation_text(view.plan, index, program.operations[stall.operation]),
-                        missing);
+                        at,
+                        fmt::join(stall.missing, ", "));
   }
   return text.empty() ? "" : "the step never ended\n" + text;
 }
@@ -294,6 +296,7 @@ void write_report(JsonWriter& json, const ReportView& view) {
   json.field("operations", report.operations);
   if (view.memory != nullptr) {
     json.begin_object("memory");
+    json.field("schema_version", 1);
     write_memory(json, {view.scenario, *view.memory, nullptr, view.explain});
     json.end_object();
   }

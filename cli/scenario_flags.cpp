@@ -61,7 +61,6 @@ const ScenarioFlags::Given* ScenarioFlags::given(const char* key) const {
   return found == given_.end() ? nullptr : &*found;
 }
 
-/// True when a flag or `--set` gives this key a value.
 bool ScenarioFlags::sets(const char* key) const {
   const Given* flag = given(key);
   const std::string prefix = std::string(key) + "=";

@@ -29,6 +29,9 @@ class ScenarioFlags {
   /// are wrong, BadInputError where a file takes part.
   Scenario scenario() const;
 
+  /// True when a flag or `--set` gives this key a value.
+  bool sets(const char* key) const;
+
   /// True when `--list-keys` asks for the keys instead of an answer.
   bool lists_keys() const { return list_keys_; }
   /// Every key that `--set` reaches, with type, legal values and default.
@@ -41,7 +44,6 @@ class ScenarioFlags {
     std::optional<std::string> value;
   };
   const Given* given(const char* key) const;
-  bool sets(const char* key) const;
   void apply_model(Scenario& scenario) const;
   void apply_cluster(Scenario& scenario) const;
   void apply_values(Scenario& scenario) const;

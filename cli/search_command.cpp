@@ -18,7 +18,8 @@ namespace lockstep::cli {
 namespace {
 
 constexpr const char* kDescription =
-    "Every layout priced in closed form; the best are simulated, and the difference is printed.\n\n"
+    "Every layout priced in closed form; the best are simulated, and the difference is printed.\n"
+    "What flags say (--strategy, --tp, --pp, --schedule, --micro-batch, --recompute) stays so.\n\n"
     "  lockstep search --model llama-3.1-70b --devices 1024 --global-batch 1024\n"
     "  lockstep search --model llama-3.1-8b --devices 8 --global-batch 64 --top 5 --json\n";
 
@@ -39,6 +40,7 @@ struct SearchCommand {
     Scenario base = flags.scenario();
     sim::SearchSpace space;
     space.devices = devices > 0 ? devices : base.cluster.devices();
+    restrict_to(base, space);
     if (space.devices > kMaxWorldSize) {
       throw UsageError("flags",
                        fmt::format("--devices {}: at most {}", space.devices, kMaxWorldSize));
@@ -56,6 +58,32 @@ struct SearchCommand {
   }
 
  private:
+  /// What the command line fixes is not searched.
+  void restrict_to(const Scenario& base, sim::SearchSpace& space) const {
+    const StrategySpec& strategy = base.strategy;
+    if (flags.sets("strategy.data.kind")) {
+      space.data = {strategy.data.kind};
+    }
+    if (flags.sets("strategy.tensor.degree")) {
+      space.tensor = {strategy.tensor.degree};
+    }
+    if (flags.sets("strategy.pipeline.degree")) {
+      space.pipeline = {strategy.pipeline.degree};
+    }
+    if (flags.sets("strategy.pipeline.schedule")) {
+      space.schedules = {{strategy.pipeline.schedule, strategy.pipeline.chunks}};
+    }
+    if (flags.sets("training.micro_batch")) {
+      space.micro_batch = {base.training.micro_batch};
+    }
+    if (flags.sets("training.recompute")) {
+      space.recompute = {base.training.recompute};
+    }
+    if (flags.sets("strategy.data.degree")) {
+      throw UsageError("flags", "--dp follows from --devices, tp and pp; give --devices");
+    }
+  }
+
   static std::string words(const sim::Candidate& each) {
     const StrategySpec& strategy = each.strategy;
     std::string text = fmt::format("{},dp={}", name_of(strategy.data.kind), strategy.data.degree);
@@ -187,7 +215,7 @@ void add_search_command(CLI::App& program, Action& action) {
   CLI::App* app = program.add_subcommand("search");
   app->description(kDescription);
   app->add_option("--devices", command->devices, "devices (default: all of the cluster)")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(std::int64_t{1}, kMaxWorldSize));
   app->add_option("--top", command->top, "how many of the best are simulated (default 20)")
       ->check(CLI::Range(1, 1000));
   app->add_option("--threads", command->threads, "worker threads (default: one per core)")

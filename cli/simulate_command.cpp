@@ -29,7 +29,9 @@ constexpr const char* kDescription =
     "step.lstrace\n";
 
 /// "RANK:FACTOR"
-sim::RankFactor rank_factor(const char* flag, const std::string& text) {
+sim::RankFactor rank_factor(const char* flag,
+                            const std::string& text,
+                            const char* form = "RANK:FACTOR") {
   std::size_t used = 0;
   try {
     const int rank = std::stoi(text, &used);
@@ -42,7 +44,7 @@ sim::RankFactor rank_factor(const char* flag, const std::string& text) {
     }
   } catch (const std::exception&) {  // not a number: said below
   }
-  throw UsageError("flags", fmt::format("{} {} is not RANK:FACTOR", flag, text));
+  throw UsageError("flags", fmt::format("{} {} is not {}", flag, text, form));
 }
 
 std::vector<sim::RankFactor> rank_factors(const char* flag, const std::vector<std::string>& texts) {
@@ -81,6 +83,9 @@ struct SimulateCommand {
       return 0;
     }
     const Scenario scenario = flags.scenario();
+    if (overflow && !scenario.training.scales_loss()) {
+      throw UsageError("flags", "--assume-overflow: without loss scaling no step is skipped");
+    }
     Plan plan;
     sim::Simulation run;
     MemoryReport memory;
@@ -122,7 +127,7 @@ struct SimulateCommand {
     options.what_if.assume_overflow = overflow;
     options.what_if.single_connection = single_connection;
     if (!failed.empty()) {
-      const sim::RankFactor it = rank_factor("--fail-rank", failed);
+      const sim::RankFactor it = rank_factor("--fail-rank", failed, "RANK:SECONDS");
       options.what_if.failed = sim::FailedRank{it.rank, it.factor};
     }
     return options;

@@ -5,8 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "core/error.h"
 #include "core/limits.h"
 #include "core/names.h"
+#include "core/planner/schedule/action_csv.h"
 
 namespace lockstep {
 namespace {
@@ -105,6 +107,36 @@ bool schedule_broken(const Scenario& s) {
 
 std::string schedule_values(const Scenario& s) {
   return fmt::format("{}", fmt::join(problems(*schedule_request(s)), "; "));
+}
+
+/// The schedule of the file; none without one, or when it cannot be read (its reader says why).
+std::optional<Schedule> schedule_of_file(const Scenario& s) {
+  if (s.strategy.pipeline.actions_csv.empty()) {
+    return std::nullopt;
+  }
+  try {
+    return read_action_csv(s.strategy.pipeline.actions_csv);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+bool file_is_for_others(const Scenario& s) {
+  const std::optional<Schedule> file = schedule_of_file(s);
+  return file && (file->pipeline_degree != s.strategy.pipeline.degree ||
+                  file->chunks != s.strategy.pipeline.chunks ||
+                  file->microbatches != s.training.accumulate);
+}
+
+std::string file_values(const Scenario& s) {
+  const std::optional<Schedule> file = schedule_of_file(s);
+  return fmt::format("the file has {} ranks, {} chunks, {} micro-batches; asked for {}, {}, {}",
+                     file->pipeline_degree,
+                     file->chunks,
+                     file->microbatches,
+                     s.strategy.pipeline.degree,
+                     s.strategy.pipeline.chunks,
+                     s.training.accumulate);
 }
 
 bool stage_list_broken(const Scenario& s) {
@@ -270,6 +302,17 @@ constexpr LegalityRule kRules[] = {
      "strategy.pipeline.actions_csv",
      "needs strategy.pipeline.degree > 1",
      [](const Scenario& s) { return pp(s) == 1 && !s.strategy.pipeline.actions_csv.empty(); },
+     nullptr},
+    {"actions_match",
+     "strategy.pipeline.actions_csv",
+     "must be for the same ranks, chunks and micro-batches as degree, chunks and "
+     "training.accumulate",
+     file_is_for_others,
+     file_values},
+    {"mlp_stage_list",
+     "strategy.pipeline.layers_per_stage",
+     "must be empty for model.family \"mlp\", which has no blocks to spread",
+     [](const Scenario& s) { return is_mlp(s) && !s.strategy.pipeline.layers_per_stage.empty(); },
      nullptr},
     {"schedule",
      "strategy.pipeline.schedule",

@@ -59,7 +59,8 @@ struct TraceStep {
   }
 };
 
-/// A rank that could not go on: `operation` waits for `missing`, which never came.
+/// A rank that could not go on: `operation` waits for `missing`, which never came. A rank that died
+/// misses itself.
 struct Stall {
   std::int32_t rank = 0;  ///< the first of its track
   std::uint32_t operation = 0;

@@ -488,15 +488,21 @@ void Engine::find_stalls(Nanoseconds last) {
   bool unfinished = false;
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
     Rank& state = ranks_[rank];
-    for (std::uint32_t i = state.cursor; i < state.spans.size(); ++i) {
-      state.spans[i].operation = state.program->operations[i].operation;
-      state.spans[i].state = SpanState::kPlanned;
+    bool died = false;
+    for (std::uint32_t i = 0; i < state.spans.size(); ++i) {
+      Span& span = state.spans[i];
+      if (span.state == SpanState::kDone || span.state == SpanState::kSkipped) {
+        continue;
+      }
       unfinished = true;
-    }
-    for (std::uint32_t i = 0; i < state.cursor; ++i) {
-      const SpanState span = state.spans[i].state;
-      unfinished |= span != SpanState::kDone && span != SpanState::kSkipped;
-      if (span == SpanState::kArrived && !state.failed) {
+      span.operation = state.program->operations[i].operation;
+      if (state.failed && !died) {
+        died = true;
+        stalls_.push_back({state.klass->ranks.front(),
+                           span.operation,
+                           std::min(failure_, last),
+                           {state.klass->ranks.front()}});
+      } else if (!state.failed && span.state == SpanState::kArrived) {
         add_stall(rank, i);
       }
     }

@@ -4,14 +4,23 @@
 #include <cmath>
 #include <tuple>
 
+#include <fmt/format.h>
+
 #include "core/check.h"
+#include "core/error.h"
 
 namespace lockstep::sim {
 namespace {
 
 constexpr std::uint32_t kNone = 0xffffffffU;
 
+/// A sum of a billion seconds of operations still fits into the clock.
 Nanoseconds nanoseconds(double seconds) {
+  if (!(seconds >= 0 && seconds < 1e6)) {
+    throw NotSupportedError(
+        "simulator",
+        fmt::format("an operation would take {:g} s; the cluster's rates are too low", seconds));
+  }
   return static_cast<Nanoseconds>(std::llround(seconds * 1e9));
 }
 

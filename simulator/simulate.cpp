@@ -11,6 +11,9 @@
 namespace lockstep::sim {
 namespace {
 
+/// Half a minute and eight gigabytes.
+constexpr std::int64_t kMostOperations = 100'000'000;
+
 void refuse_bad(const WhatIf& what_if, int ranks) {
   const auto check_rank = [&](int rank) {
     if (rank < 0 || rank >= ranks) {
@@ -36,6 +39,24 @@ void refuse_bad(const WhatIf& what_if, int ranks) {
   }
   if (!(what_if.jitter >= 0 && what_if.jitter <= 2)) {
     throw UsageError("what-if", "jitter must lie between 0 and 2");
+  }
+}
+
+/// Unfolded, jittered or much perturbed runs of thousands of ranks.
+void refuse_too_many(const Lowered& lowered, const RankClasses& ranks) {
+  std::int64_t operations = 0;
+  for (const RankClass& each : ranks.classes) {
+    operations += static_cast<std::int64_t>(
+        lowered.programs[static_cast<std::size_t>(each.plan_class)].operations.size());
+  }
+  if (operations > kMostOperations) {
+    throw NotSupportedError(
+        "simulator",
+        fmt::format("{} operations in {} kinds of rank, more than {}: fold equal ranks, or perturb "
+                    "fewer",
+                    operations,
+                    ranks.classes.size(),
+                    kMostOperations));
   }
 }
 
@@ -67,6 +88,7 @@ Simulation simulate(const Plan& plan,
   const int section = section_index(plan, options);
   const RankClasses ranks = classify(plan, cluster, options.what_if, options.fold);
   Lowered lowered = lower(plan, costs, section);
+  refuse_too_many(lowered, ranks);
   Engine engine({plan, costs, options.what_if, ranks, lowered});
   engine.run();
   Simulation result;

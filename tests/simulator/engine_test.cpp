@@ -269,10 +269,12 @@ TEST_CASE("a failed rank ends the run at the timeout, and the trace says who wai
   CHECK(tracks[0].spans[1].state == SpanState::kArrived);
   CHECK(tracks[0].spans[2].state != SpanState::kDone);
   CHECK(tracks[1].spans[0].state == SpanState::kRunning);
-  REQUIRE(two.trace().stalls.size() == 1);
+  REQUIRE(two.trace().stalls.size() == 2);
   CHECK(two.trace().stalls[0].rank == 0);
   CHECK(two.trace().stalls[0].missing == std::vector<std::int32_t>{1});
-  CHECK(two.trace().steps[0].end == 32'000'000'000);
+  CHECK(two.trace().stalls[1].missing == std::vector<std::int32_t>{1});  // it died
+  CHECK(two.trace().stalls[1].since == 1'000'000'000);
+  CHECK(two.trace().steps[0].end == 31'000'000'000);
 }
 
 TEST_CASE("a plan that cannot go on is refused with the ranks that wait") {

@@ -19,6 +19,7 @@ void add_compare_command(CLI::App& program, Action& action);
 void add_search_command(CLI::App& program, Action& action);
 void add_models_command(CLI::App& program, Action& action);
 void add_clusters_command(CLI::App& program, Action& action);
+void add_trace_command(CLI::App& program, Action& action);
 void add_doctor_command(CLI::App& program, Action& action);
 
 }  // namespace lockstep::cli

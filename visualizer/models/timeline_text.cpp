@@ -179,7 +179,7 @@ class Picture {
            paint == Paint::kBackwardWeight || paint == Paint::kRecompute;
   }
 
-  /// The highest count of every cell, over the largest peak of all drawn ranks.
+  /// The highest count of every cell, over the rank's own peak, which is named behind it.
   std::string memory_text(int rank) {
     const TraceIndex& index = timeline_.index();
     const std::int32_t track = index.step().track_of_rank[static_cast<std::size_t>(rank)];

@@ -17,6 +17,7 @@ void add_plan_command(CLI::App& program, Action& action);
 void add_simulate_command(CLI::App& program, Action& action);
 void add_compare_command(CLI::App& program, Action& action);
 void add_search_command(CLI::App& program, Action& action);
+void add_validate_command(CLI::App& program, Action& action);
 void add_models_command(CLI::App& program, Action& action);
 void add_clusters_command(CLI::App& program, Action& action);
 void add_trace_command(CLI::App& program, Action& action);

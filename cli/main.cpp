@@ -104,6 +104,7 @@ int run(int argc, char** argv) {
   add_simulate_command(program, action);
   add_compare_command(program, action);
   add_search_command(program, action);
+  add_validate_command(program, action);
   add_models_command(program, action);
   add_clusters_command(program, action);
   add_trace_command(program, action);

@@ -34,6 +34,24 @@ bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
+/// What a reading of memory counts.
+std::string reading_of(const TrainingRow& row) {
+  const std::string_view kind = row.memory_kind;
+  if (contains(kind, "after step") || kind.starts_with("memory_allocated")) {
+    return "allocated after the step";
+  }
+  if (contains(kind, "reserved")) {
+    return "reserved";
+  }
+  if (contains(kind, "nvidia-smi")) {
+    return "nvidia-smi";
+  }
+  if (contains(kind, "allocated") || contains(kind, "torch peak")) {
+    return "allocated";
+  }
+  return contains(kind, "active") ? "active" : "kind not stated";
+}
+
 /// The predictions of one row, or why there is none.
 struct Outcome {
   std::vector<ValidatedRow> rows;
@@ -87,6 +105,7 @@ Outcome outcome_of(const TrainingRow& row,
                                         Metric::kPeakMemory,
                                         predicted_peak_bytes(scenario, row) / kGibibyte,
                                         *row.peak_gib));
+      outcome.rows.back().regime = reading_of(row);
     }
   } catch (const NotSupportedError& error) {
     outcome.refused = {row.id, reason.empty() ? error.what() : reason};
@@ -123,9 +142,22 @@ double predicted_step_time(const Scenario& scenario) {
   return static_cast<double>(step.end - step.begin) * 1e-9;
 }
 
-double predicted_peak_bytes(const Scenario& scenario, const TrainingRow& row) {
-  const MemoryReport report = memory_report(scenario, {.rows = false});
-  const RankMemory* chosen = &report.ranks.front();
+namespace {
+
+/// Margins of the allocator: rounding of blocks and what its cache keeps.
+std::int64_t cached_bytes(const RankMemory& rank) {
+  std::int64_t bytes = 0;
+  for (const MemoryTerm& term : rank.margins) {
+    const bool allocator =
+        term.name.starts_with("allocator rounding") || term.name == "fragmentation";
+    bytes += allocator ? term.bytes : 0;
+  }
+  return bytes;
+}
+
+/// The rank that was read, or the fullest.
+const RankMemory& rank_of(const MemoryReport& report, const TrainingRow& row) {
+  const RankMemory* chosen = &report.worst();
   if (contains(row.rank_or_stage, "last")) {
     for (const RankMemory& it : report.ranks) {
       chosen = it.rank > chosen->rank ? &it : chosen;
@@ -135,7 +167,30 @@ double predicted_peak_bytes(const Scenario& scenario, const TrainingRow& row) {
       chosen = it.rank == 0 ? &it : chosen;
     }
   }
-  return static_cast<double>(chosen->tensor_bytes());
+  return *chosen;
+}
+
+/// Bytes that live on after the step, when nothing is computed.
+std::int64_t bytes_after_step(const Scenario& scenario, int class_index) {
+  const PlanSummary summary = summarize_plan(scenario);
+  return total(summary.classes[static_cast<std::size_t>(class_index)].at_end);
+}
+
+}  // namespace
+
+double predicted_peak_bytes(const Scenario& scenario, const TrainingRow& row) {
+  const MemoryReport report = memory_report(scenario, {.rows = false});
+  const RankMemory& rank = rank_of(report, row);
+  const std::string reading = reading_of(row);
+  std::int64_t bytes = rank.tensor_bytes();
+  if (reading == "allocated after the step") {
+    bytes = bytes_after_step(scenario, rank.class_index);
+  } else if (reading == "nvidia-smi" || reading == "kind not stated") {
+    bytes += cached_bytes(rank) + rank.non_tensor_bytes();
+  } else if (reading == "reserved") {
+    bytes += cached_bytes(rank);
+  }
+  return static_cast<double>(bytes);
 }
 
 ValidationReport validate_rows(const std::vector<TrainingRow>& rows,

@@ -20,12 +20,24 @@ namespace lockstep {
 namespace {
 
 constexpr int kStreams = 7;
-constexpr int kStepThread = kStreams + 1;
+/// Streams, then recvs from earlier and from later stages: they wait beside one another and beside
+/// what the rank sends.
+constexpr int kLanes = kStreams + 2;
+constexpr int kStepThread = kLanes + 1;
 constexpr std::size_t kFlushAt = 1U << 16U;
 constexpr std::size_t kLongestName = 160;
 
-int tid_of(Stream stream) {
-  return 1 + static_cast<int>(stream);
+/// The lane of an operation of a rank of pipeline stage `stage`.
+int lane_of(const Operation& op, int stage) {
+  return op.kind != OperationKind::kRecv ? static_cast<int>(op.stream)
+         : op.peer < stage               ? kStreams
+                                         : kStreams + 1;
+}
+
+std::string lane_name(int lane) {
+  return lane < kStreams    ? std::string(name_of(static_cast<Stream>(lane)))
+         : lane == kStreams ? "recv from earlier stages"
+                            : "recv from later stages";
 }
 
 int pid_of(int rank) {
@@ -166,9 +178,10 @@ class StepWriter {
   void write_operation(std::uint32_t operation, bool flows) {
     const Operation& op = index_.operation({track_, operation});
     const SpanTimes times = index_.times({track_, operation});
-    const int tid = tid_of(op.stream);
+    const int lane = lane_of(op, plan_.mesh.coordinate(rank_, Axis::kPipeline));
+    const int tid = lane + 1;
     // Slices of a thread may not overlap, whatever a recorded clock says.
-    Nanoseconds& cursor = cursor_[static_cast<std::size_t>(op.stream)];
+    Nanoseconds& cursor = cursor_[static_cast<std::size_t>(lane)];
     const Nanoseconds arrived = std::clamp(times.arrived, cursor, step_.end);
     const Nanoseconds started = std::clamp(times.started, arrived, step_.end);
     const Nanoseconds ended = std::clamp(times.ended, started, step_.end);
@@ -205,7 +218,7 @@ class StepWriter {
         R"({{"ph":"{}","pid":{},"tid":{},"ts":{},"id":{},"name":"message of step {}","cat":"flow"{}}})",
         sends ? "s" : "f",
         pid_of(rank_),
-        tid_of(op.stream),
+        lane_of(op, plan_.mesh.coordinate(rank_, Axis::kPipeline)) + 1,
         stamp(started),
         (sender << 32U) | (sends ? operation : other.operation),
         step_.iteration,
@@ -244,10 +257,10 @@ class StepWriter {
   EventSink& sink_;
   int rank_ = 0;
   int track_ = 0;
-  std::array<Nanoseconds, kStreams> cursor_{};
+  std::array<Nanoseconds, kLanes> cursor_{};
 };
 
-void write_names(EventSink& sink, int rank, const std::array<bool, kStreams>& used) {
+void write_names(EventSink& sink, int rank, const std::array<bool, kLanes>& used) {
   const int pid = pid_of(rank);
   const auto metadata = [&](int tid, std::string_view kind, std::string_view args) {
     sink.event(fmt::format(
@@ -257,23 +270,23 @@ void write_names(EventSink& sink, int rank, const std::array<bool, kStreams>& us
   metadata(1, "process_sort_index", fmt::format(R"("sort_index":{})", rank));
   metadata(kStepThread, "thread_name", R"("name":"step")");
   metadata(kStepThread, "thread_sort_index", R"("sort_index":0)");
-  for (int stream = 0; stream < kStreams; ++stream) {
-    if (used[static_cast<std::size_t>(stream)]) {
-      const int tid = stream + 1;
-      metadata(
-          tid, "thread_name", fmt::format(R"("name":"{}")", name_of(static_cast<Stream>(stream))));
+  for (int lane = 0; lane < kLanes; ++lane) {
+    if (used[static_cast<std::size_t>(lane)]) {
+      const int tid = lane + 1;
+      metadata(tid, "thread_name", fmt::format(R"("name":"{}")", lane_name(lane)));
       metadata(tid, "thread_sort_index", fmt::format(R"("sort_index":{})", tid));
     }
   }
 }
 
-std::array<bool, kStreams> streams_of(const Plan& plan, const Trace& trace, int rank) {
-  std::array<bool, kStreams> used{};
+std::array<bool, kLanes> lanes_of(const Plan& plan, const Trace& trace, int rank) {
+  std::array<bool, kLanes> used{};
+  const int stage = plan.mesh.coordinate(rank, Axis::kPipeline);
   for (const TraceStep& step : trace.steps) {
     const Section& section = plan.sections[static_cast<std::size_t>(step.section)];
     const auto index = static_cast<std::size_t>(plan.class_of_rank(rank));
     for (const Operation& op : section.programs[index].operations) {
-      used[static_cast<std::size_t>(op.stream)] = true;
+      used[static_cast<std::size_t>(lane_of(op, stage))] = true;
     }
   }
   return used;
@@ -312,7 +325,7 @@ void write_chrome_trace(std::FILE* file,
   EventSink sink(file);
   sink.begin();
   for (const int rank : ranks) {
-    write_names(sink, rank, streams_of(plan, trace, rank));
+    write_names(sink, rank, lanes_of(plan, trace, rank));
   }
   for (const TraceStep& step : trace.steps) {
     StepWriter writer(plan, step, trace.steps.front().begin, ranks, sink);

@@ -26,7 +26,7 @@ struct WhatIf {
   double jitter = 0;       ///< sigma of the log-normal factor on every compute operation
   std::uint64_t seed = 1;  ///< of the jitter
   std::optional<FailedRank> failed;
-  double timeout_s = 600;        ///< after so long a wait for the failed rank ends the run
+  double timeout_s = 600;  ///< after so long a wait for the failed rank ends the run
   /// CUDA_DEVICE_MAX_CONNECTIONS=1: a device takes up operations in the order in which the host
   /// issued them, whatever their streams; one that waits holds all that were issued after it.
   bool single_connection = false;

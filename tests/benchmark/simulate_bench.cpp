@@ -1,9 +1,9 @@
 // The event simulation: operations per second, the largest runs that people ask for, and the event
 // queue alone.
+#include <random>
+
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
-
-#include <random>
 
 #include "core/cluster_presets.h"
 #include "core/io/scenario_io.h"

@@ -84,7 +84,7 @@ class Engine {
     std::vector<Span> spans;
     std::vector<std::uint32_t> status;  ///< by operation
     std::array<QueueState, kQueueCount> queues;
-    std::array<double, kQueueCount> speed;  ///< of compute, while the queue communicates
+    std::array<double, kQueueCount> speed{};  ///< of compute, while the queue communicates
     Running running;
     double full_speed = 1;     ///< the lowest of `speed`
     std::uint32_t cursor = 0;  ///< next operation that the host issues
@@ -129,7 +129,7 @@ class Engine {
   void end_compute(const Happening& what, Nanoseconds now);
   void end_message(const Happening& what, Nanoseconds now);
   std::uint32_t head_of(const Happening& what) const;
-  void end_meeting(std::uint32_t group, Nanoseconds now);
+  void end_meeting(std::uint32_t number, Nanoseconds now);
   double work_of(const Rank& state, const LoweredOperation& op) const;
   void find_stalls(Nanoseconds last);
   void add_stall(std::uint32_t rank, std::uint32_t operation);

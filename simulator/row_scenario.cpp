@@ -160,7 +160,11 @@ bool fuses_attention(const TrainingRow& row, const ModelSpec& model) {
 
 void set_recompute(const TrainingRow& row, Scenario& scenario) {
   TrainingSpec& training = scenario.training;
-  if (row.recompute == "full") {
+  // What was run must have fitted.
+  const auto fits = [&scenario] {
+    return counted_peak_bytes(resolved(scenario)) <= scenario.cluster.device.memory_bytes;
+  };
+  if (row.recompute == "full" || (row.recompute.empty() && !fits())) {
     training.recompute = Recompute::kFull;
   } else if (row.recompute == "selective") {
     training.recompute = Recompute::kSelective;
@@ -169,9 +173,6 @@ void set_recompute(const TrainingRow& row, Scenario& scenario) {
       training.recompute = Recompute::kFull;
       training.recompute_every = 2;
     }
-  } else if (row.recompute.empty() &&
-             counted_peak_bytes(resolved(scenario)) > scenario.cluster.device.memory_bytes) {
-    training.recompute = Recompute::kFull;  // what was run must have fitted
   }
 }
 
@@ -234,7 +235,7 @@ Scenario scenario_of(const TrainingRow& row, const Machines& machines) {
   if (row.cp.value_or(1) != 1 || row.ep.value_or(1) != 1) {
     refuse("context or expert parallelism is not planned yet");
   }
-  if (row.finetune != "" && row.finetune != "full") {
+  if (!row.finetune.empty() && row.finetune != "full") {
     refuse("adapters are trained, not the model");
   }
   if (!row.offload.empty()) {

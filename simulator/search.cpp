@@ -164,6 +164,7 @@ double simulated(const Scenario& scenario) {
 
 double median_difference(const std::vector<Candidate>& best) {
   std::vector<double> differences;
+  differences.reserve(best.size());
   for (const Candidate& each : best) {
     differences.push_back(std::abs(each.estimated_s - *each.simulated_s) / *each.simulated_s);
   }

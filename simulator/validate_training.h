@@ -47,7 +47,7 @@ struct ValidationReport {
 struct ValidationOptions {
   bool all = false;  ///< predict also the rows that the selection rule leaves out
   int threads = 1;
-  std::function<void(std::size_t done, std::size_t total)> progress;  ///< called by any thread
+  std::function<void(std::size_t done, std::size_t total)> progress = nullptr;  ///< by any thread
 };
 
 ValidationReport validate_rows(const std::vector<TrainingRow>& rows,

@@ -30,12 +30,15 @@ std::vector<GroupStatistics> groups_by(const std::vector<const ValidatedRow*>& r
     groups[key(*row)].push_back(row);
   }
   std::vector<GroupStatistics> result;
-  for (const auto& [name, members] : groups) {
+  result.reserve(groups.size());
+  for (const auto& group : groups) {
+    const std::string& name = group.first;
     std::vector<const ValidatedRow*> rest;
     std::copy_if(rows.begin(), rows.end(), std::back_inserter(rest), [&](const ValidatedRow* row) {
       return key(*row) != name;
     });
-    result.push_back({name, statistics_of(errors_of(members)), statistics_of(errors_of(rest))});
+    result.push_back(
+        {name, statistics_of(errors_of(group.second)), statistics_of(errors_of(rest))});
   }
   std::stable_sort(
       result.begin(), result.end(), [](const GroupStatistics& a, const GroupStatistics& b) {

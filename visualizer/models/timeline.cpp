@@ -138,7 +138,7 @@ std::vector<int> usual_ranks(const TraceStep& step, int most) {
   return ranks;
 }
 
-Timeline::Timeline(const Plan& plan, const TraceStep& step, std::vector<int> ranks)
+Timeline::Timeline(const Plan& plan, const TraceStep& step, const std::vector<int>& ranks)
     : index_(plan, step), lane_numbers_(step.tracks.size() * kStreams, kNotMade) {
   for (const int rank : ranks) {
     if (rank < 0 || rank >= plan.mesh.world_size()) {

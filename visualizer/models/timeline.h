@@ -72,7 +72,7 @@ std::vector<int> usual_ranks(const TraceStep& step, int most);
 class Timeline {
  public:
   /// BadInputError when the trace does not fit the plan, UsageError for a rank that does not exist.
-  Timeline(const Plan& plan, const TraceStep& step, std::vector<int> ranks);
+  Timeline(const Plan& plan, const TraceStep& step, const std::vector<int>& ranks);
 
   const TraceIndex& index() const { return index_; }
   /// By rank in the given order, then by stream; streams on which nothing ever runs are left out.

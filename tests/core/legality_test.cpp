@@ -84,6 +84,18 @@ const std::vector<Case>& cases() {
       {"actions_need_pipeline",
        legal,
        [](Scenario& s) { s.strategy.pipeline.actions_csv = "0F0,0B0"; }},
+      {"actions_match",
+       legal,
+       [](Scenario& s) {  // two ranks and one micro-batch, asked to run two
+         s.strategy.pipeline.degree = 2;
+         s.training.accumulate = 2;
+         s.strategy.pipeline.actions_csv = "0F0,0B0\n1F0,1B0\n";
+       }},
+      {"mlp_stage_list",
+       perceptron,
+       [](Scenario& s) {
+         s.strategy.pipeline.layers_per_stage = {1, 3};
+       }},
       {"schedule",
        legal,
        [](Scenario& s) {

@@ -1,6 +1,7 @@
 #include "simulator/compute_cost.h"
 
 #include "core/cluster_presets.h"
+#include "simulator/efficiency.h"
 #include "tests/support/catch.h"
 
 using namespace lockstep;
@@ -24,11 +25,14 @@ double product_rate(const char* preset, std::int64_t m, std::int64_t n, std::int
 
 }  // namespace
 
-TEST_CASE("Large products come near the best that was measured on the device, and never above it") {
-  // mamf-finder: A100 SXM 267.9, H100 SXM 792.1 TFLOP/s in bf16.
+TEST_CASE("Large products come near the best that was measured, where the power limit allows it") {
+  // mamf-finder, in short runs: A100 SXM 267.9, H100 SXM 792.1 TFLOP/s in bf16. An H100's 700 W do
+  // not sustain that, an A100's 400 W do.
+  CHECK(400 * kFlopsPerJoule > 267.9e12);
   CHECK(product_rate("dgx-a100-80gb", 8192, 8192, 8192) > 0.9 * 267.9e12);
   CHECK(product_rate("dgx-a100-80gb", 8192, 8192, 8192) < 268.1e12);
-  CHECK(product_rate("dgx-h100", 16384, 8192, 8192) > 0.9 * 792.1e12);
+  CHECK(product_rate("dgx-h100", 16384, 8192, 8192) > 0.9 * 700 * kFlopsPerJoule);
+  CHECK(product_rate("dgx-h100", 16384, 8192, 8192) <= 700 * kFlopsPerJoule);
   CHECK(product_rate("dgx-h100", 16384, 8192, 8192) < 792.6e12);
 }
 
@@ -69,8 +73,9 @@ TEST_CASE("A streaming kernel takes its bytes over the memory's rate, and a laun
   const DeviceSpec a100 = device("dgx-a100-80gb");
   const double large = seconds("dgx-a100-80gb", Work::kAdd, Shape{{std::int64_t{1} << 28}});
   const double bytes = 3.0 * 2 * static_cast<double>(std::int64_t{1} << 28);
-  CHECK(large > bytes / a100.memory_bandwidth);
-  CHECK(large < 1.3 * bytes / a100.memory_bandwidth);
+  // As often as frameworks' kernels pass over it, at the rate that memory delivers.
+  CHECK(large == Approx(kElementwisePasses * bytes / (kMemoryEfficiency * a100.memory_bandwidth))
+                     .epsilon(0.02));
   const double small = seconds("dgx-a100-80gb", Work::kAdd, Shape{{16}});
   CHECK(small > 0.2 * a100.launch_overhead_s);
   CHECK(small < 2 * a100.launch_overhead_s);

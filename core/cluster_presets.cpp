@@ -87,11 +87,11 @@ ClusterSpec node(const char* name,
   cluster.sources = {
       "latency per hop: NCCL src/graph/tuning.cc, LL protocol",
       "context_bytes: 0.52 GiB measured on H100 (pith-train); 0.55 GiB (ml-engineering)",
-      "multiprocessors: NVIDIA architecture white papers; matmul_fraction: the best of many shapes "
-      "found by mamf-finder (stas00/ml-engineering, mag-/gpu_benchmark), 0.8 where nobody measured",
+      "multiprocessors: NVIDIA architecture white papers",
+      "matmul_fraction: best of many shapes, mamf-finder (stas00/ml-engineering); else 0.8",
       "power_watts: data sheets, maximum of the module",
-      "attention_fraction: FlashAttention-2 (arXiv:2307.08691) figures 4 to 7 on A100, "
-      "FlashAttention-3 (arXiv:2407.08608) figure 5 on H100: about 0.6 of the peak each",
+      "attention_fraction: about 0.6, FlashAttention-2 (arXiv:2307.08691) figures 4 to 7 on A100",
+      "attention_fraction: the same, FlashAttention-3 (arXiv:2407.08608) figure 5 on H100",
       "launch_overhead_s: 5 us, usual for one PyTorch operation; `lockstep calibrate` measures it"};
   return cluster;
 }

@@ -1,5 +1,6 @@
 // lockstep compare: several strategies for one model on the same devices, in one table.
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "cli/strategy_words.h"
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "core/io/csv_reader.h"
 #include "core/memory_report.h"
 #include "core/planner/planner.h"
 #include "core/report.h"
@@ -56,11 +58,11 @@ void evaluate(Compared& row) {
     return;
   }
   try {
-    const MemoryReport memory = memory_report(row.scenario);
+    const Plan plan = make_plan(row.scenario, {false, false});
+    const MemoryReport memory = memory_report(row.scenario, {.plan = &plan});
     row.fits = memory.fits();
     row.peak_bytes = memory.worst().peak_bytes();
     row.device_bytes = memory.device_bytes;
-    const Plan plan = make_plan(row.scenario, {false, false});
     const sim::Simulation run = sim::simulate(plan, row.scenario.cluster);
     const Report report = make_report(plan, run.trace, report_facts(row.scenario));
     row.step_s = report.step_time_s();
@@ -136,12 +138,7 @@ struct CompareCommand {
   static std::string as_text(const Scenario& base,
                              const std::vector<Compared>& rows,
                              std::int64_t count) {
-    std::string text = fmt::format("{} on {} x {}, {} samples of {} tokens a step\n\n",
-                                   base.model.name.empty() ? "model" : base.model.name,
-                                   count,
-                                   base.cluster.device.name,
-                                   base.training.global_batch,
-                                   base.training.seq_len);
+    std::string text = workload_line(base, count) + "\n\n";
     TextTable table({{"strategy"},
                      {"fits"},
                      {"peak GiB", Align::kRight},
@@ -160,11 +157,11 @@ struct CompareCommand {
                  row.fits ? "yes" : "no",
                  fmt::format("{:.1f}", static_cast<double>(row.peak_bytes) / (1U << 30U)),
                  fmt::format("{:.1f}", row.step_s * 1e3),
-                 grouped(static_cast<std::int64_t>(row.tokens_per_s + 0.5)),
+                 grouped(std::llround(row.tokens_per_s)),
                  fmt::format("{:.1f}", row.mfu * 100),
                  fmt::format("{:.1f}", row.exposed * 100),
                  fmt::format("{:.1f}", row.bubble * 100),
-                 bytes_text(static_cast<std::int64_t>(row.sent_bytes + 0.5))});
+                 bytes_text(std::llround(row.sent_bytes))});
     }
     text += table.text("  ");
     for (const Compared& row : rows) {
@@ -216,22 +213,13 @@ struct CompareCommand {
     return writer.text();
   }
 
-  /// A field of comma-separated values (RFC 4180).
-  static std::string quoted(const std::string& text) {
-    std::string field = "\"";
-    for (const char c : text) {
-      field += c == '"' ? "\"\"" : std::string(1, c);
-    }
-    return field + "\"";
-  }
-
   static std::string as_csv(const std::vector<Compared>& rows) {
     std::string text =
         "strategy,fits,peak_bytes,step_time_s,tokens_per_s,mfu,exposed_fraction,bubble_fraction,"
         "sent_bytes_per_rank,refused\n";
     for (const Compared& row : rows) {
       text += fmt::format("{},{},{},{:.9g},{:.9g},{:.6g},{:.6g},{:.6g},{:.9g},{}\n",
-                          quoted(row.words),
+                          csv_field(row.words),
                           row.fits,
                           row.peak_bytes,
                           row.step_s,
@@ -240,7 +228,7 @@ struct CompareCommand {
                           row.exposed,
                           row.bubble,
                           row.sent_bytes,
-                          quoted(row.refused));
+                          csv_field(row.refused));
     }
     return text;
   }

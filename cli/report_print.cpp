@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
@@ -20,6 +21,10 @@ double percent(Nanoseconds part, Nanoseconds whole) {
   return whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
 
+std::string group_title(const ReportGroup& group) {
+  return group.name + (group.control ? " control" : "");
+}
+
 double milliseconds(Nanoseconds time) {
   return static_cast<double>(time) * 1e-6;
 }
@@ -31,8 +36,8 @@ std::string head_text(const Report& report) {
                   milliseconds(report.step_time));
   if (report.tokens > 0) {
     text += fmt::format(", {} tokens/s ({} per device)",
-                        grouped(static_cast<std::int64_t>(report.tokens_per_s() + 0.5)),
-                        grouped(static_cast<std::int64_t>(report.tokens_per_s_per_device() + 0.5)));
+                        grouped(std::llround(report.tokens_per_s())),
+                        grouped(std::llround(report.tokens_per_s_per_device())));
   }
   text += fmt::format("\n{}FLOP/s per device", si_text(report.flops_per_device()));
   if (report.peak_flops > 0) {
@@ -92,8 +97,7 @@ std::vector<Column> time_columns(const Report& report) {
   add("compute", [](const TimeSplit& time) { return time.compute; });
   add("recompute", [](const TimeSplit& time) { return time.recompute; });
   for (std::size_t group = 0; group < report.groups.size(); ++group) {
-    const ReportGroup& it = report.groups[group];
-    const std::string name = it.name + (it.control ? " control" : "");
+    const std::string name = group_title(report.groups[group]);
     add("exposed " + name, [&](const TimeSplit& time) { return time.exposed[group]; });
     add("waiting " + name, [&](const TimeSplit& time) { return time.waiting[group]; });
   }
@@ -140,8 +144,8 @@ std::string traffic_text(const Report& report) {
                it.kind,
                it.dtype,
                fmt::format("{:.4g}", it.messages),
-               bytes_text(static_cast<std::int64_t>(it.tensor_bytes + 0.5)),
-               bytes_text(static_cast<std::int64_t>(it.sent_bytes + 0.5)),
+               bytes_text(std::llround(it.tensor_bytes)),
+               bytes_text(std::llround(it.sent_bytes)),
                it.control ? "control" : ""});
   }
   return report.traffic.empty() ? "no rank sends anything\n"
@@ -211,6 +215,73 @@ std::string stalls_text(const ReportView& view) {
   return text.empty() ? "" : "the step never ended\n" + text;
 }
 
+// ---- JSON ---------------------------------------------------------------------------------------
+
+double seconds(Nanoseconds time) {
+  return static_cast<double>(time) * 1e-9;
+}
+
+/// One object of seconds by group; `mean` is the report's figure of a group.
+void write_groups(JsonWriter& json,
+                  const char* key,
+                  const Report& report,
+                  double (Report::*mean)(int) const) {
+  json.begin_object(key);
+  for (std::size_t group = 0; group < report.groups.size(); ++group) {
+    json.field(group_title(report.groups[group]).c_str(), (report.*mean)(static_cast<int>(group)));
+  }
+  json.end_object();
+}
+
+void write_sent(JsonWriter& json, const Report& report) {
+  std::map<std::string, std::map<std::string, double>> sent;
+  for (const ReportTraffic& it : report.traffic) {
+    sent[it.group + (it.control ? " control" : "")][it.kind] += it.sent_bytes;
+  }
+  json.begin_object("sent_bytes_per_rank");
+  for (const auto& [group, kinds] : sent) {
+    json.begin_object(group.c_str());
+    for (const auto& [kind, bytes] : kinds) {
+      json.field(kind.c_str(), bytes);
+    }
+    json.end_object();
+  }
+  json.end_object();
+}
+
+void write_time_split(JsonWriter& json, const Report& report) {
+  json.begin_array("time_split");
+  for (const RankReport& rank : report.ranks) {
+    const TimeSplit& time = rank.time;
+    json.begin_object();
+    json.field("rank", rank.rank);
+    json.field("count", rank.count);
+    json.field("compute_s", seconds(time.compute));
+    json.field("recompute_s", seconds(time.recompute));
+    json.field("exposed_s", seconds(time.exposed_total()));
+    json.field("waiting_s", seconds(time.waiting_total()));
+    json.field("bubble_s", seconds(time.bubble));
+    json.field("host_s", seconds(time.host));
+    json.field("idle_s", seconds(time.idle));
+    json.field("other_s", seconds(time.waiting_total() + time.host + time.idle));
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_stalls(JsonWriter& json, const Report& report) {
+  json.begin_array("stalls");
+  for (const Stall& stall : report.stalls) {
+    json.begin_object();
+    json.field("rank", stall.rank);
+    json.field("operation", static_cast<std::int64_t>(stall.operation));
+    json.field("since_s", seconds(stall.since));
+    json.field("missing", std::vector<int>(stall.missing.begin(), stall.missing.end()));
+    json.end_object();
+  }
+  json.end_array();
+}
+
 }  // namespace
 
 std::string report_text(const ReportView& view) {
@@ -239,60 +310,11 @@ void write_report(JsonWriter& json, const ReportView& view) {
   json.field("hfu", report.hfu());
   json.field("bubble_fraction", report.bubble_fraction());
   json.field("exposed_fraction", report.exposed_fraction());
-  json.begin_object("exposed_s");
-  for (std::size_t group = 0; group < report.groups.size(); ++group) {
-    const ReportGroup& it = report.groups[group];
-    const std::string key = it.name + (it.control ? " control" : "");
-    json.field(key.c_str(), report.mean_exposed_s(static_cast<int>(group)));
-  }
-  json.end_object();
-  json.begin_object("waiting_s");
-  for (std::size_t group = 0; group < report.groups.size(); ++group) {
-    const ReportGroup& it = report.groups[group];
-    const std::string key = it.name + (it.control ? " control" : "");
-    json.field(key.c_str(), report.mean_waiting_s(static_cast<int>(group)));
-  }
-  json.end_object();
-  std::map<std::string, std::map<std::string, double>> sent;
-  for (const ReportTraffic& it : report.traffic) {
-    sent[it.group + (it.control ? " control" : "")][it.kind] += it.sent_bytes;
-  }
-  json.begin_object("sent_bytes_per_rank");
-  for (const auto& [group, kinds] : sent) {
-    json.begin_object(group.c_str());
-    for (const auto& [kind, bytes] : kinds) {
-      json.field(kind.c_str(), bytes);
-    }
-    json.end_object();
-  }
-  json.end_object();
-  json.begin_array("time_split");
-  for (const RankReport& rank : report.ranks) {
-    json.begin_object();
-    json.field("rank", rank.rank);
-    json.field("count", rank.count);
-    json.field("compute_s", static_cast<double>(rank.time.compute) * 1e-9);
-    json.field("recompute_s", static_cast<double>(rank.time.recompute) * 1e-9);
-    json.field("exposed_s", static_cast<double>(rank.time.exposed_total()) * 1e-9);
-    json.field("waiting_s", static_cast<double>(rank.time.waiting_total()) * 1e-9);
-    json.field("bubble_s", static_cast<double>(rank.time.bubble) * 1e-9);
-    json.field("host_s", static_cast<double>(rank.time.host) * 1e-9);
-    json.field("idle_s", static_cast<double>(rank.time.idle) * 1e-9);
-    const Nanoseconds other = rank.time.waiting_total() + rank.time.host + rank.time.idle;
-    json.field("other_s", static_cast<double>(other) * 1e-9);
-    json.end_object();
-  }
-  json.end_array();
-  json.begin_array("stalls");
-  for (const Stall& stall : report.stalls) {
-    json.begin_object();
-    json.field("rank", stall.rank);
-    json.field("operation", static_cast<std::int64_t>(stall.operation));
-    json.field("since_s", static_cast<double>(stall.since) * 1e-9);
-    json.field("missing", std::vector<int>(stall.missing.begin(), stall.missing.end()));
-    json.end_object();
-  }
-  json.end_array();
+  write_groups(json, "exposed_s", report, &Report::mean_exposed_s);
+  write_groups(json, "waiting_s", report, &Report::mean_waiting_s);
+  write_sent(json, report);
+  write_time_split(json, report);
+  write_stalls(json, report);
   json.field("operations", report.operations);
   if (view.memory != nullptr) {
     json.begin_object("memory");

@@ -45,4 +45,13 @@ std::string scenario_line(const Scenario& scenario) {
                             samples_per_step(scenario));
 }
 
+std::string workload_line(const Scenario& scenario, std::int64_t devices) {
+  return fmt::format("{} on {} x {}, {} samples of {} tokens a step",
+                     scenario.model.name.empty() ? "model" : scenario.model.name,
+                     devices,
+                     scenario.cluster.device.name,
+                     scenario.training.global_batch,
+                     scenario.training.seq_len);
+}
+
 }  // namespace lockstep::cli

@@ -1,4 +1,5 @@
 // lockstep search: the fastest layouts of a model on some devices.
+#include <cmath>
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -7,8 +8,10 @@
 #include "cli/commands.h"
 #include "cli/json_writer.h"
 #include "cli/scenario_flags.h"
+#include "cli/scenario_text.h"
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "core/io/csv_reader.h"
 #include "core/names.h"
 #include "core/report_text.h"
 #include "simulator/parallel.h"
@@ -111,12 +114,7 @@ struct SearchCommand {
   static std::string as_text(const Scenario& base,
                              const sim::SearchSpace& space,
                              const sim::SearchResult& result) {
-    std::string text = fmt::format("{} on {} x {}, {} samples of {} tokens a step\n",
-                                   base.model.name.empty() ? "model" : base.model.name,
-                                   space.devices,
-                                   base.cluster.device.name,
-                                   base.training.global_batch,
-                                   base.training.seq_len);
+    std::string text = workload_line(base, space.devices) + "\n";
     text += fmt::format("{} layouts, {} of them fit; the best {} simulated\n\n",
                         grouped(result.candidates),
                         grouped(result.feasible),
@@ -134,7 +132,7 @@ struct SearchCommand {
           static_cast<double>(base.training.global_batch * base.training.seq_len) / step;
       table.add({std::to_string(++place),
                  fmt::format("{:.1f}", step * 1e3),
-                 grouped(static_cast<std::int64_t>(tokens + 0.5)),
+                 grouped(std::llround(tokens)),
                  fmt::format("{:.1f}", static_cast<double>(each.peak_bytes) / (1U << 30U)),
                  fmt::format("{:+.1f} %", 100 * (each.estimated_s / step - 1)),
                  words(each)});
@@ -198,8 +196,8 @@ struct SearchCommand {
   static std::string as_csv(const sim::SearchResult& result) {
     std::string text = "strategy,step_time_s,estimated_step_time_s,peak_bytes\n";
     for (const sim::Candidate& each : result.best) {
-      text += fmt::format("\"{}\",{:.9g},{:.9g},{}\n",
-                          words(each),
+      text += fmt::format("{},{:.9g},{:.9g},{}\n",
+                          csv_field(words(each)),
                           *each.simulated_s,
                           each.estimated_s,
                           each.peak_bytes);

@@ -49,6 +49,7 @@ sim::RankFactor rank_factor(const char* flag,
 
 std::vector<sim::RankFactor> rank_factors(const char* flag, const std::vector<std::string>& texts) {
   std::vector<sim::RankFactor> factors;
+  factors.reserve(texts.size());
   for (const std::string& text : texts) {
     factors.push_back(rank_factor(flag, text));
   }
@@ -94,7 +95,7 @@ struct SimulateCommand {
       const Progress progress("simulating");
       plan = make_plan(scenario, {false, false});
       run = sim::simulate(plan, scenario.cluster, options());
-      memory = memory_report(scenario);
+      memory = memory_report(scenario, {.plan = &plan});
     }
     const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
     if (!trace_file.empty()) {

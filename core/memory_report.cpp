@@ -283,8 +283,8 @@ void add_counted(MemoryReport& report,
 void add_emitted(MemoryReport& report,
                  const Scenario& scenario,
                  const ModelGraph& graph,
+                 const Plan& plan,
                  bool rows) {
-  const Plan plan = make_plan(scenario, {.evaluate = false, .save = false});
   const PlannerContext context = make_context(scenario, graph);
   std::vector<std::int64_t> sizes;
   for (int index = 0; index < plan.class_count(); ++index) {
@@ -348,8 +348,11 @@ MemoryReport memory_report(const Scenario& scenario, const MemoryReportOptions& 
   }
   if (operations > options.max_operations) {
     add_counted(report, scenario, *graph, summary);
+  } else if (options.plan != nullptr) {
+    add_emitted(report, scenario, *graph, *options.plan, options.rows);
   } else {
-    add_emitted(report, scenario, *graph, options.rows);
+    const Plan plan = make_plan(scenario, {.evaluate = false, .save = false});
+    add_emitted(report, scenario, *graph, plan, options.rows);
   }
   finish(report);
   return report;

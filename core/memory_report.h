@@ -60,6 +60,8 @@ struct MemoryReport {
 struct MemoryReportOptions {
   bool rows = false;                        ///< name every buffer at the peak
   std::int64_t max_operations = 4'000'000;  ///< of all classes; larger plans are counted
+  /// The scenario's plan without evaluate and save, for those who have it already.
+  const Plan* plan = nullptr;
 };
 
 /// Of a validated, resolved scenario.

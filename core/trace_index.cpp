@@ -31,7 +31,7 @@ ProgramIndex index_of(const Program& program, std::size_t communicators) {
   index.previous_in_stream.assign(count, kNoSpan);
   index.previous_in_queue.assign(count, kNoSpan);
   index.collectives.resize(communicators);
-  std::array<std::uint32_t, kStreams> in_stream;
+  std::array<std::uint32_t, kStreams> in_stream{};
   in_stream.fill(kNoSpan);
   std::vector<std::uint32_t> in_queue(communicators, kNoSpan);
   for (std::uint32_t i = 0; i < count; ++i) {

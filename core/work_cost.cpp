@@ -45,6 +45,7 @@ class Costing {
   WorkCost experts() const;
   WorkCost loss(double passes_over_logits, double row_numbers) const;
   WorkCost optimizer() const;
+  WorkCost by_element() const;
 
   Work work_;
   const Shape& shape_;
@@ -180,6 +181,39 @@ WorkCost Costing::run() const {
       return norm(2);
     case Work::kNormGrad:
       return norm(3);
+    case Work::kBnSums:
+      return batch_norm(1);
+    case Work::kBnApply:
+    case Work::kBnGradSums:
+      return batch_norm(2);
+    case Work::kBnGradApply:
+      return batch_norm(3);
+    case Work::kRoute:
+    case Work::kRouteGrad:
+    case Work::kDispatch:
+    case Work::kDispatchGrad:
+    case Work::kCombine:
+    case Work::kCombineGrad:
+      return experts();
+    case Work::kLossLocalMax:
+      return loss(1, 1);
+    case Work::kLossLocalSums:
+      return loss(1, 3);
+    case Work::kLossFinish:
+      return loss(2, 3);
+    case Work::kSgd:
+    case Work::kMomentum:
+    case Work::kAdamW:
+    case Work::kAdamW8bit:
+      return optimizer();
+    default:
+      return by_element();
+  }
+}
+
+/// What goes once over its operands, and what moves a number or nothing.
+WorkCost Costing::by_element() const {
+  switch (work_) {
     case Work::kRope:
     case Work::kRopeGrad:  // queries and keys in place
       return moves(2 * extent(0) * extent(1) * (extent(2) + extent(3)) * extent(4) * size_);
@@ -212,31 +246,6 @@ WorkCost Costing::run() const {
       return streams(3);
     case Work::kCast:
       return moves(extent(0) * cast_bytes(size_));
-    case Work::kBnSums:
-      return batch_norm(1);
-    case Work::kBnApply:
-    case Work::kBnGradSums:
-      return batch_norm(2);
-    case Work::kBnGradApply:
-      return batch_norm(3);
-    case Work::kRoute:
-    case Work::kRouteGrad:
-    case Work::kDispatch:
-    case Work::kDispatchGrad:
-    case Work::kCombine:
-    case Work::kCombineGrad:
-      return experts();
-    case Work::kLossLocalMax:
-      return loss(1, 1);
-    case Work::kLossLocalSums:
-      return loss(1, 3);
-    case Work::kLossFinish:
-      return loss(2, 3);
-    case Work::kSgd:
-    case Work::kMomentum:
-    case Work::kAdamW:
-    case Work::kAdamW8bit:
-      return optimizer();
     case Work::kLoadBatch:  // tokens and labels
       return moves(2 * kLabelBytes * area());
     case Work::kClipCoefficient:
@@ -244,14 +253,9 @@ WorkCost Costing::run() const {
     case Work::kReadScalar:
     case Work::kCountTokens:
       return moves(kLabelBytes);
-    case Work::kNone:
-    case Work::kUsedMap:
-    case Work::kDescribeModel:
-    case Work::kExpectIssued:
-    case Work::kCommit:
+    default:  // kNone, kUsedMap, kDescribeModel, kExpectIssued, kCommit
       return {};
   }
-  return {};
 }
 
 }  // namespace

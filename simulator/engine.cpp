@@ -1,8 +1,10 @@
 #include "simulator/engine.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -59,8 +61,6 @@ Engine::Engine(const EngineInput& input)
     meetings_.push_back({0, std::vector<std::uint32_t>(group.classes.size(), kNobody)});
   }
 }
-
-Engine::~Engine() = default;
 
 void Engine::happen(Nanoseconds time,
                     EventKind kind,
@@ -160,25 +160,23 @@ void Engine::issue_shared(Nanoseconds now) {
   host_idle_ = true;
 }
 
+void Engine::wake_shared_host(Nanoseconds now) {
+  if (host_idle_) {
+    host_idle_ = false;
+    happen(std::max(now, shared_host_), EventKind::kHost, 0);
+  }
+}
+
 /// The operation that the host waited for has ended.
 void Engine::resume_host(std::uint32_t rank, Nanoseconds now) {
   Rank& state = ranks_[rank];
   state.host_waits_for = kNobody;
   state.host = std::max(state.host, now);
   if (in_.plan.host_shared) {
-    if (host_idle_) {
-      host_idle_ = false;
-      happen(std::max(now, shared_host_), EventKind::kHost, 0);
-    }
+    wake_shared_host(now);
     return;
   }
-  const std::uint32_t waiting = state.wait_for_host;
-  state.wait_for_host = 0;
-  for (std::uint32_t queue = 0; queue < kQueueCount; ++queue) {
-    if ((waiting & bit(queue)) != 0) {
-      look_at(rank, queue, now);
-    }
-  }
+  look_at_all(rank, std::exchange(state.wait_for_host, 0), now);
 }
 
 /// Whether `operation` is in its stream by now; if not, the stream is looked at again then.
@@ -190,9 +188,8 @@ bool Engine::issued(std::uint32_t rank,
   if (state.cursor <= operation) {
     if (!in_.plan.host_shared) {
       issue_until(rank, operation);
-    } else if (host_idle_) {
-      host_idle_ = false;
-      happen(std::max(now, shared_host_), EventKind::kHost, 0);
+    } else {
+      wake_shared_host(now);
     }
     if (state.cursor <= operation) {
       state.wait_for_host = state.wait_for_host | bit(queue);
@@ -230,6 +227,13 @@ void Engine::look_at(std::uint32_t rank, std::uint32_t queue, Nanoseconds now) {
   arrive(rank, index, now);
   if (in_.what_if.single_connection) {
     take(rank, now);
+  }
+}
+
+/// The queues whose bits are set, ascending.
+void Engine::look_at_all(std::uint32_t rank, std::uint32_t queues, Nanoseconds now) {
+  for (; queues != 0; queues &= queues - 1) {
+    look_at(rank, static_cast<std::uint32_t>(std::countr_zero(queues)), now);
   }
 }
 
@@ -475,11 +479,7 @@ void Engine::end(std::uint32_t rank, std::uint32_t operation, Nanoseconds now) {
     resume_host(rank, now);
   }
   look_at(rank, queue, now);
-  for (std::uint32_t other = 0; other < kQueueCount; ++other) {
-    if ((waiting & bit(other)) != 0) {
-      look_at(rank, other, now);
-    }
-  }
+  look_at_all(rank, waiting, now);
 }
 
 // ---- what never ended --------------------------------------------------------------------------

@@ -52,7 +52,6 @@ struct EngineInput {
 class Engine {
  public:
   explicit Engine(const EngineInput& input);
-  ~Engine();
 
   /// Spans by rank class, and the ranks that could not go on.
   void run();
@@ -108,7 +107,9 @@ class Engine {
   void issue_until(std::uint32_t rank, std::uint32_t operation);
   void issue_next(std::uint32_t rank, Nanoseconds after);
   void issue_shared(Nanoseconds now);
+  void wake_shared_host(Nanoseconds now);
   void resume_host(std::uint32_t rank, Nanoseconds now);
+  void look_at_all(std::uint32_t rank, std::uint32_t queues, Nanoseconds now);
   void look_at(std::uint32_t rank, std::uint32_t queue, Nanoseconds now);
   bool issued(std::uint32_t rank, std::uint32_t queue, std::uint32_t operation, Nanoseconds now);
   bool may_be_taken(const Rank& state, std::uint32_t operation) const;

@@ -102,30 +102,22 @@ class Classifier {
     group_of_.assign(communicators, Signature(at(ranks_), -1));
     for (std::size_t index = 0; index < communicators; ++index) {
       const Communicator& communicator = plan_.communicators[index];
-      for (std::vector<int>& members : plan_.mesh.groups(communicator.axes)) {
-        keep_pipeline_coordinates(communicator, members);
-        if (members.empty()) {
+      for (int rank = 0; rank < ranks_; ++rank) {
+        if (plan_.mesh.index(communicator.axes, rank) != 0) {
+          continue;  // not the first of its group
+        }
+        std::vector<int> group = members(plan_, communicator, rank);
+        if (group.empty()) {
           continue;
         }
-        for (const int member : members) {
+        for (const int member : group) {
           group_of_[index][at(member)] = static_cast<std::int32_t>(members_.size());
         }
-        group_placement_.push_back(place(members));
+        group_placement_.push_back(place(group));
         group_communicator_.push_back(static_cast<std::int32_t>(index));
-        members_.push_back(std::move(members));
+        members_.push_back(std::move(group));
       }
     }
-  }
-
-  void keep_pipeline_coordinates(const Communicator& communicator,
-                                 std::vector<int>& members) const {
-    if (communicator.pipeline_coordinates == 0) {
-      return;
-    }
-    std::erase_if(members, [&](int member) {
-      const int stage = plan_.mesh.coordinate(member, Axis::kPipeline);
-      return ((communicator.pipeline_coordinates >> static_cast<unsigned>(stage)) & 1U) == 0;
-    });
   }
 
   int peer_of(int rank, int coordinate) const {

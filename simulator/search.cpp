@@ -128,13 +128,8 @@ std::string without_numbers(const std::string& reason) {
   return text;
 }
 
-/// What one thread keeps from candidate to candidate.
-struct Worker {
-  Summarizer summarizer;
-};
-
 /// Fills in the candidate; the reason why it cannot be, or "".
-std::string evaluate(Worker& worker, const Scenario& base, Candidate& candidate) {
+std::string evaluate(Summarizer& summarizer, const Scenario& base, Candidate& candidate) {
   if (candidate.accumulate == 0) {
     return "the global batch is no multiple of dp x micro-batch";
   }
@@ -145,7 +140,7 @@ std::string evaluate(Worker& worker, const Scenario& base, Candidate& candidate)
     return without_numbers(first.place + ": " + first.message);
   }
   try {
-    const PlanSummary summary = worker.summarizer.summarize(scenario);
+    const PlanSummary summary = summarizer.summarize(scenario);
     candidate.peak_bytes = counted_peak_bytes(scenario, summary);
     if (candidate.peak_bytes > scenario.cluster.device.memory_bytes) {
       return "does not fit into the device's memory";
@@ -189,9 +184,9 @@ SearchResult search(const Scenario& base, const SearchSpace& space, const Search
   }
   std::vector<Candidate> all = Enumeration(base, space).list();
   std::vector<std::string> reasons(all.size());
-  std::vector<Worker> workers(static_cast<std::size_t>(options.threads));
+  std::vector<Summarizer> summarizers(static_cast<std::size_t>(options.threads));
   for_all(all.size(), options.threads, [&](int thread, std::size_t i) {
-    reasons[i] = evaluate(workers[static_cast<std::size_t>(thread)], base, all[i]);
+    reasons[i] = evaluate(summarizers[static_cast<std::size_t>(thread)], base, all[i]);
   });
   SearchResult result;
   result.candidates = static_cast<std::int64_t>(all.size());

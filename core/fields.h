@@ -153,7 +153,19 @@ void visit_fields(Visitor& v, Spec& training) {
   v.field("optimizer", training.optimizer, "optimizer");
   v.field("optimizer_state", training.optimizer_state, "lazy: allocated in the first step");
   v.field("learning_rate", training.learning_rate, RealRange{0, 1e6}, "step size");
+  v.field("warmup_steps",
+          training.warmup_steps,
+          IntRange{0, kMaxGlobalBatch},
+          "steps over which the learning rate rises");
+  v.field("final_learning_rate",
+          training.final_learning_rate,
+          RealRange{0, 1},
+          "learning rate at the end of a run, of learning_rate (cosine); 1 = constant");
   v.field("weight_decay", training.weight_decay, RealRange{0, 1e6}, "decoupled weight decay");
+  v.field("momentum", training.momentum, RealRange{0, 1}, "of the momentum optimizer");
+  v.field("beta1", training.beta1, RealRange{0, 1}, "AdamW: decay of the first moment");
+  v.field("beta2", training.beta2, RealRange{0, 1}, "AdamW: decay of the second moment");
+  v.field("epsilon", training.epsilon, RealRange{0, 1}, "AdamW: added to the denominator");
   v.field("recompute", training.recompute, "which activations are computed again in backward");
   v.field("recompute_every",
           training.recompute_every,

@@ -107,6 +107,9 @@ struct ParameterDef {
   ParameterCut cut = ParameterCut::kNone;
   PartialGradient partial = PartialGradient::kNever;
   bool tied = false;  ///< the same logical parameter as parameter 0 of the model
+  /// Fused weights: rows of the parts (queries, keys, values) that tensor parallelism cuts each by
+  /// itself, so that a rank's rows are its part of every one; empty = one part.
+  std::vector<std::int64_t> parts = {};
 };
 
 struct SegmentTemplate {

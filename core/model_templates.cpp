@@ -1,5 +1,7 @@
 #include "core/model_templates.h"
 
+#include <numeric>
+
 namespace lockstep {
 namespace {
 
@@ -51,6 +53,21 @@ class Parameters {
                                         : PartialGradient::kNever;
     return vector(name + ".bias", rows, cut, partial);
   }
+  /// One weight (and bias) whose rows are several projections, one above the other.
+  std::vector<std::int16_t> fused(const std::string& name,
+                                  const std::vector<std::int64_t>& parts,
+                                  std::int64_t columns,
+                                  bool with_bias) {
+    const std::int64_t rows = std::accumulate(parts.begin(), parts.end(), std::int64_t{0});
+    std::vector<std::int16_t> ids{weight(name, rows, columns, ParameterCut::kRows)};
+    if (with_bias) {
+      ids.push_back(bias(name, rows, ParameterCut::kRows));
+    }
+    for (const std::int16_t id : ids) {
+      builder_.at_parameter(id).parts = parts;
+    }
+    return ids;
+  }
 
  private:
   std::int16_t vector(const std::string& name,
@@ -85,12 +102,8 @@ BlockParameters gpt2_block_parameters(TemplateBuilder& builder, const ModelSpec&
   Parameters make(builder, m);
   BlockParameters ids;
   ids.norm1 = make.norm("ln_1", m.hidden);
-  ids.qkv.push_back(make.weight(
-      "attn.c_attn", m.query_width() + 2 * m.kv_width(), m.hidden, ParameterCut::kRows));
-  if (m.qkv_bias) {
-    ids.qkv.push_back(
-        make.bias("attn.c_attn", m.query_width() + 2 * m.kv_width(), ParameterCut::kRows));
-  }
+  const std::vector<std::int64_t> qkv_parts{m.query_width(), m.kv_width(), m.kv_width()};
+  ids.qkv = make.fused("attn.c_attn", qkv_parts, m.hidden, m.qkv_bias);
   ids.out.push_back(make.weight("attn.c_proj", m.hidden, m.query_width(), ParameterCut::kColumns));
   if (m.output_bias) {
     ids.out.push_back(make.bias("attn.c_proj", m.hidden, ParameterCut::kNone));
@@ -99,11 +112,8 @@ BlockParameters gpt2_block_parameters(TemplateBuilder& builder, const ModelSpec&
     ids.head_norm = make.head_norm("attn.", m.head_dim);
   }
   ids.norm2 = make.norm("ln_2", m.hidden);
-  const std::int64_t up_rows = (m.gated_mlp() ? 2 : 1) * m.intermediate;
-  ids.up.push_back(make.weight("mlp.c_fc", up_rows, m.hidden, ParameterCut::kRows));
-  if (m.mlp_bias) {
-    ids.up.push_back(make.bias("mlp.c_fc", up_rows, ParameterCut::kRows));
-  }
+  const std::vector<std::int64_t> up_parts(m.gated_mlp() ? 2 : 1, m.intermediate);
+  ids.up = make.fused("mlp.c_fc", up_parts, m.hidden, m.mlp_bias);
   ids.down.push_back(make.weight("mlp.c_proj", m.hidden, m.intermediate, ParameterCut::kColumns));
   if (m.mlp_bias) {
     ids.down.push_back(make.bias("mlp.c_proj", m.hidden, ParameterCut::kNone));

@@ -25,6 +25,9 @@ class TemplateBuilder {
                      TensorType type = TensorType::kActivation);
   TensorDef& at(std::int8_t tensor) { return form_.tensors[static_cast<std::size_t>(tensor)]; }
   std::int16_t parameter(ParameterDef parameter);
+  ParameterDef& at_parameter(std::int16_t id) {
+    return form_.parameters[static_cast<std::size_t>(id)];
+  }
   ModuleDef& module(ModuleKind kind,
                     const char* name,
                     std::vector<std::int8_t> inputs,

@@ -143,6 +143,7 @@ enum class Stream : std::uint8_t {
   kCopy,
   kHost
 };
+inline constexpr int kStreamCount = 7;
 enum class Reduction : std::uint8_t { kNone, kSum, kMax, kAverage };
 enum class Issue : std::uint8_t { kInOrder, kWhenReady };
 enum class Lifetime : std::uint8_t { kPersistent, kStep };

@@ -86,11 +86,11 @@ class GapWalk {
   }
 
   /// Copies serve the communication that the walk came from, else the nearest earlier one of their
-  /// stream.
+  /// queue.
   void find_group(std::uint32_t operation) {
     const ProgramIndex& program = index_.program(track_);
     for (std::uint32_t at = operation; at != kNoSpan && communicator_ == kNoCommunicator;
-         at = program.previous_in_stream[at]) {
+         at = program.previous_in_queue[at]) {
       communicator_ = program.program->operations[at].communicator;
     }
   }

@@ -9,15 +9,10 @@
 
 #include "core/check.h"
 #include "core/error.h"
+#include "core/queues.h"
 
 namespace lockstep {
 namespace {
-
-constexpr std::size_t kStreams = 7;
-
-bool has_span(const Operation& op) {
-  return op.kind != OperationKind::kAlloc && op.kind != OperationKind::kFree;
-}
 
 auto order_of(const MessageKey& key) {
   return std::tie(key.peer, key.tag, key.kind);
@@ -28,23 +23,21 @@ ProgramIndex index_of(const Program& program, std::size_t communicators) {
   index.program = &program;
   const std::size_t count = program.operations.size();
   index.slot.assign(count, kNoSpan);
-  index.previous_in_stream.assign(count, kNoSpan);
   index.previous_in_queue.assign(count, kNoSpan);
+  index.previous_on_communicator.assign(count, kNoSpan);
   index.collectives.resize(communicators);
-  std::array<std::uint32_t, kStreams> in_stream{};
-  in_stream.fill(kNoSpan);
-  std::vector<std::uint32_t> in_queue(communicators, kNoSpan);
+  QueueNumbering queues;
+  std::array<std::uint32_t, kQueueCount> in_queue{};
+  in_queue.fill(kNoSpan);
+  std::vector<std::uint32_t> on_communicator(communicators, kNoSpan);
   for (std::uint32_t i = 0; i < count; ++i) {
     const Operation& op = program.operations[i];
-    if (!has_span(op)) {
+    if (!takes_place(op)) {
       continue;
     }
     index.slot[i] = static_cast<std::uint32_t>(index.operations.size());
     index.operations.push_back(i);
-    index.previous_in_stream[i] = std::exchange(in_stream[static_cast<std::size_t>(op.stream)], i);
-    if (op.communicator != kNoCommunicator) {
-      index.previous_in_queue[i] = std::exchange(in_queue[op.communicator], i);
-    }
+    index.previous_in_queue[i] = std::exchange(in_queue[queues.of(op)], i);
     if (op.has(kHostSync) || op.kind == OperationKind::kHost) {
       index.syncs.push_back(i);
     }
@@ -52,6 +45,7 @@ ProgramIndex index_of(const Program& program, std::size_t communicators) {
       index.compute.push_back(i);
     }
     if (op.kind == OperationKind::kCollective) {
+      index.previous_on_communicator[i] = std::exchange(on_communicator[op.communicator], i);
       index.collectives[op.communicator].push_back(i);
     } else if (op.kind == OperationKind::kSend || op.kind == OperationKind::kRecv) {
       index.messages.push_back({op.peer, op.tag, op.kind, i});
@@ -65,7 +59,7 @@ ProgramIndex index_of(const Program& program, std::size_t communicators) {
 
 std::size_t span_count(const Program& program) {
   return static_cast<std::size_t>(
-      std::count_if(program.operations.begin(), program.operations.end(), has_span));
+      std::count_if(program.operations.begin(), program.operations.end(), takes_place));
 }
 
 [[noreturn]] void refuse(const std::string& what) {
@@ -86,7 +80,7 @@ void check_track(const Plan& plan, const Section& section, const TraceTrack& tra
   }
   std::uint32_t operation = 0;
   for (const Span& span : track.spans) {
-    while (!has_span(program.operations[operation])) {
+    while (!takes_place(program.operations[operation])) {
       ++operation;
     }
     if (span.operation != operation) {
@@ -166,9 +160,6 @@ void TraceIndex::consider(const TrackOperation& at,
     return;
   }
   const Nanoseconds ended = times({at.track, candidate}).ended;
-  if (ended > times(at).arrived) {
-    return;  // it did not wait: messages of different pairs of ranks pass one another
-  }
   const bool later = binding.kind == Binding::Kind::kNothing || ended > binding.time ||
                      (ended == binding.time && candidate > binding.operation);
   if (later) {
@@ -183,8 +174,8 @@ Binding TraceIndex::binding(const TrackOperation& at) const {
   for (const std::uint32_t on : index.program->dependencies_of(op)) {
     consider(at, on, binding);
   }
-  consider(at, index.previous_in_stream[at.operation], binding);
   consider(at, index.previous_in_queue[at.operation], binding);
+  consider(at, index.previous_on_communicator[at.operation], binding);
   const Nanoseconds issued = times(at).issued;
   const bool host =
       binding.kind == Binding::Kind::kNothing ? issued > step_.begin : issued > binding.time;

@@ -55,12 +55,12 @@ struct MessageKey {
 /// What does not depend on times: of one program.
 struct ProgramIndex {
   const Program* program = nullptr;
-  std::vector<std::uint32_t> slot;                ///< operation -> place of its span, or kNoSpan
-  std::vector<std::uint32_t> operations;          ///< those that have spans, ascending
-  std::vector<std::uint32_t> previous_in_stream;  ///< by operation
-  std::vector<std::uint32_t> previous_in_queue;   ///< by operation: of its communicator
-  std::vector<std::uint32_t> syncs;               ///< what the host waits for, ascending
-  std::vector<std::uint32_t> compute;             ///< on the compute stream, ascending
+  std::vector<std::uint32_t> slot;               ///< operation -> place of its span, or kNoSpan
+  std::vector<std::uint32_t> operations;         ///< those that have spans, ascending
+  std::vector<std::uint32_t> previous_in_queue;  ///< by operation (core/queues.h)
+  std::vector<std::uint32_t> previous_on_communicator;  ///< by operation: collectives
+  std::vector<std::uint32_t> syncs;                     ///< what the host waits for, ascending
+  std::vector<std::uint32_t> compute;                   ///< on the compute stream, ascending
   std::vector<std::vector<std::uint32_t>> collectives;  ///< by communicator, ascending
   std::vector<MessageKey> messages;                     ///< sorted by (peer, tag, kind)
 };

@@ -40,7 +40,13 @@ struct TrainingSpec {
   OptimizerKind optimizer = OptimizerKind::kAdamW;
   OptimizerStateCreation optimizer_state = OptimizerStateCreation::kLazy;
   double learning_rate = 3e-4;
-  double weight_decay = 0.1;
+  std::int64_t warmup_steps = 0;     ///< the rate rises linearly over the first steps
+  double final_learning_rate = 0.1;  ///< of learning_rate, at the run's end (cosine); 1 = constant
+  double weight_decay = 0.1;         ///< decoupled; not on vectors (norm weights, biases)
+  double momentum = 0.9;             ///< of OptimizerKind::kMomentum
+  double beta1 = 0.9;                ///< AdamW
+  double beta2 = 0.95;
+  double epsilon = 1e-8;
   Recompute recompute = Recompute::kNone;
   std::int64_t recompute_every = 1;  ///< with kFull: recompute every k-th layer
   AttentionKind attention = AttentionKind::kFlash;

@@ -30,10 +30,6 @@ bool of_model(Phase phase) {
          phase == Phase::kEvaluate;
 }
 
-bool takes_place(const Operation& op) {
-  return op.kind != OperationKind::kAlloc && op.kind != OperationKind::kFree;
-}
-
 /// Lowers one program.
 class ProgramLowerer {
  public:
@@ -59,7 +55,7 @@ class ProgramLowerer {
     lowered.price = prices_.add(op);
     lowered.peer = op.peer;
     lowered.kind = op.kind;
-    lowered.queue = queue_of(op);
+    lowered.queue = numbering_.of(op);
     lowered.communicator = op.communicator;
     lowered.host_sync = op.has(kHostSync) || op.kind == OperationKind::kHost;
     lowered.guarded = op.guard != kNoBuffer;
@@ -78,19 +74,6 @@ class ProgramLowerer {
     result_.operations.push_back(lowered);
   }
 
-  std::uint8_t queue_of(const Operation& op) {
-    if (op.peer == kNoPeer) {
-      return static_cast<std::uint8_t>(op.stream);
-    }
-    const std::pair<std::int16_t, bool> way{op.peer, op.kind == OperationKind::kSend};
-    auto found = std::find(ways_.begin(), ways_.end(), way);
-    if (found == ways_.end()) {
-      found = ways_.insert(ways_.end(), way);
-    }
-    return static_cast<std::uint8_t>(kStreamCount +
-                                     (found - ways_.begin()) % (kQueueCount - kStreamCount));
-  }
-
   /// An earlier operation of the same queue has ended anyway.
   void depend(std::uint32_t on, std::uint8_t queue) {
     if (on != kNone && result_.operations[on].queue != queue) {
@@ -98,7 +81,7 @@ class ProgramLowerer {
     }
   }
 
-  std::vector<std::pair<std::int16_t, bool>> ways_;  ///< peer and direction, by message queue
+  QueueNumbering numbering_;
   const Program& program_;
   Prices& prices_;
   std::vector<std::uint32_t> index_;    ///< plan operation -> lowered operation

@@ -17,15 +17,12 @@
 #include <vector>
 
 #include "core/plan.h"
+#include "core/queues.h"
 #include "core/trace.h"
 #include "simulator/cost_model.h"
 
 namespace lockstep::sim {
 
-inline constexpr int kStreamCount = 7;
-/// Queues of a rank: its streams, and one for each peer and direction of messages. Peers beyond
-/// that share.
-inline constexpr int kQueueCount = 31;
 inline constexpr std::uint32_t kNoPartner = 0xffffffffU;
 
 struct LoweredOperation {
@@ -36,7 +33,7 @@ struct LoweredOperation {
   std::uint16_t dependencies = 0;
   std::int16_t peer = kNoPeer;
   OperationKind kind = OperationKind::kCompute;
-  std::uint8_t queue = 0;  ///< a stream's number, or from kStreamCount on a message queue's
+  std::uint8_t queue = 0;  ///< core/queues.h
   std::uint8_t communicator = kNoCommunicator;
   bool host_sync : 1 = false;
   bool guarded : 1 = false;

@@ -5,7 +5,7 @@ namespace lockstep {
 HappensBefore::HappensBefore(const Program& program,
                              const std::vector<std::uint32_t>& never_launched)
     : program_(program), clocks_(program.operations.size()) {
-  std::array<Clock, kStreams> streams{};
+  std::array<Clock, kStreamCount> streams{};
   Clock host{};
   auto skipped = never_launched.begin();
   for (std::uint32_t index = 0; index < clocks_.size(); ++index) {

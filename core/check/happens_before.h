@@ -16,8 +16,6 @@ namespace lockstep {
 
 class HappensBefore {
  public:
-  static constexpr std::size_t kStreams = 7;
-
   /// `never_launched`: ascending indices of operations that do not run.
   HappensBefore(const Program& program, const std::vector<std::uint32_t>& never_launched);
 
@@ -28,13 +26,13 @@ class HappensBefore {
 
  private:
   /// clock[s]: one more than the last operation of stream s that is done, 0 if none.
-  using Clock = std::array<std::uint32_t, kStreams>;
+  using Clock = std::array<std::uint32_t, kStreamCount>;
 
   std::size_t stream_of(std::uint32_t index) const {
     return static_cast<std::size_t>(program_.operations[index].stream);
   }
   static void join(Clock& clock, const Clock& other) {
-    for (std::size_t s = 0; s < kStreams; ++s) {
+    for (std::size_t s = 0; s < kStreamCount; ++s) {
       clock[s] = std::max(clock[s], other[s]);
     }
   }

@@ -60,7 +60,7 @@ void Progress::run() {
 /// One round over the streams of a class; whether something got done.
 bool Progress::advance(int class_index) {
   bool moved = false;
-  for (std::size_t stream = 0; stream < kStreams; ++stream) {
+  for (std::size_t stream = 0; stream < kStreamCount; ++stream) {
     const Line& line = at(class_index).streams[stream];
     while (!line.ended() && try_finish({class_index, line.head()})) {
       moved = true;

@@ -20,8 +20,6 @@ namespace lockstep {
 
 class Progress {
  public:
-  static constexpr int kStreams = 7;
-
   enum class Reason : std::uint8_t {
     kHost,           ///< the host waits for the result of `on` before it issues more
     kStream,         ///< behind `on` in its stream
@@ -61,7 +59,7 @@ class Progress {
   };
   struct ClassState {
     const Program* program = nullptr;
-    std::array<Line, kStreams> streams;
+    std::array<Line, kStreamCount> streams;
     std::vector<Line> queues;  ///< by communicator
     Line syncs;                ///< the kHostSync operations
     std::vector<State> states;

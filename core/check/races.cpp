@@ -27,7 +27,7 @@ constexpr std::uint32_t kNobody = 0xffffffffU;
 struct Segment {
   std::int64_t begin = 0;
   std::uint32_t writer = kNobody;
-  std::array<std::uint32_t, HappensBefore::kStreams> readers{};
+  std::array<std::uint32_t, kStreamCount> readers{};
 
   explicit Segment(std::int64_t at) : begin(at) { readers.fill(kNobody); }
 };

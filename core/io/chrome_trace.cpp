@@ -19,10 +19,9 @@
 namespace lockstep {
 namespace {
 
-constexpr int kStreams = 7;
 /// Streams, then recvs from earlier and from later stages: they wait beside one another and beside
 /// what the rank sends.
-constexpr int kLanes = kStreams + 2;
+constexpr int kLanes = kStreamCount + 2;
 constexpr int kStepThread = kLanes + 1;
 constexpr std::size_t kFlushAt = 1U << 16U;
 constexpr std::size_t kLongestName = 160;
@@ -30,14 +29,14 @@ constexpr std::size_t kLongestName = 160;
 /// The lane of an operation of a rank of pipeline stage `stage`.
 int lane_of(const Operation& op, int stage) {
   return op.kind != OperationKind::kRecv ? static_cast<int>(op.stream)
-         : op.peer < stage               ? kStreams
-                                         : kStreams + 1;
+         : op.peer < stage               ? kStreamCount
+                                         : kStreamCount + 1;
 }
 
 std::string lane_name(int lane) {
-  return lane < kStreams    ? std::string(name_of(static_cast<Stream>(lane)))
-         : lane == kStreams ? "recv from earlier stages"
-                            : "recv from later stages";
+  return lane < kStreamCount    ? std::string(name_of(static_cast<Stream>(lane)))
+         : lane == kStreamCount ? "recv from earlier stages"
+                                : "recv from later stages";
 }
 
 int pid_of(int rank) {

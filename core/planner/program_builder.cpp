@@ -438,7 +438,7 @@ void ProgramBuilder::infer_dependencies(Stream stream, Views inputs, Views outpu
     LOCKSTEP_CHECK(state_[view.buffer].live, "operation writes a buffer that is not allocated");
     const BufferState& state = state_[lender(view.buffer)];
     depend(stream, state.writer, state.writer_stream);
-    for (int other = 0; other < kStreams; ++other) {
+    for (int other = 0; other < kStreamCount; ++other) {
       depend(stream, state.reader[static_cast<std::size_t>(other)], static_cast<Stream>(other));
     }
   }

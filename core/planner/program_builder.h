@@ -246,14 +246,13 @@ class ProgramBuilder {
   }
 
  private:
-  static constexpr int kStreams = 7;
   /// Who touched a live buffer last, per stream, for dependency inference.
   struct BufferState {
     bool live = false;
     std::uint8_t owners = 0;
     OperationId writer = kNoOperation;
     Stream writer_stream = Stream::kCompute;
-    std::array<OperationId, kStreams> reader{};
+    std::array<OperationId, kStreamCount> reader{};
   };
   /// What names a peak: the operation after it.
   struct Name {
@@ -358,7 +357,7 @@ class ProgramBuilder {
   std::vector<BufferState> state_;
   std::unordered_map<std::uint64_t, std::vector<BufferId>> free_ids_;
   /// synced_[a][b]: stream a is already ordered after operation synced_[a][b] of stream b.
-  std::array<std::array<std::int64_t, kStreams>, kStreams> synced_{};
+  std::array<std::array<std::int64_t, kStreamCount>, kStreamCount> synced_{};
   std::vector<std::uint32_t> pending_;  ///< dependencies of the operation being built
 
   CategoryBytes held_{};

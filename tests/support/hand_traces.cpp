@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "core/queues.h"
 #include "tests/core/check/tiny_plans.h"
 
 namespace lockstep::test {
@@ -53,10 +54,11 @@ class Player {
     const Program* program = nullptr;
     std::vector<Span> spans;  ///< by operation
     std::vector<State> state;
-    std::array<std::vector<std::uint32_t>, 7> streams;
-    std::array<std::size_t, 7> head{};
-    std::vector<std::vector<std::uint32_t>> queues;  ///< by communicator
-    std::vector<std::size_t> queue_head;
+    std::array<std::vector<std::uint32_t>, kQueueCount> queues;
+    std::array<std::size_t, kQueueCount> head{};
+    std::vector<std::uint8_t> queue_of;                   ///< by operation
+    std::vector<std::vector<std::uint32_t>> collectives;  ///< by communicator
+    std::vector<std::size_t> collectives_head;
     std::uint32_t cursor = 0;  ///< next to issue
     Nanoseconds host = 0;
   };
@@ -70,16 +72,19 @@ class Player {
     it.program = &section_.programs[static_cast<std::size_t>(plan_.class_of_rank(rank))];
     it.spans.resize(it.program->operations.size());
     it.state.assign(it.program->operations.size(), State::kNone);
-    it.queues.resize(plan_.communicators.size());
-    it.queue_head.resize(plan_.communicators.size());
+    it.queue_of.resize(it.program->operations.size());
+    it.collectives.resize(plan_.communicators.size());
+    it.collectives_head.resize(plan_.communicators.size());
+    QueueNumbering numbering;
     for (std::uint32_t i = 0; i < it.spans.size(); ++i) {
       const Operation& op = it.program->operations[i];
       if (op.kind != OperationKind::kAlloc && op.kind != OperationKind::kFree) {
         it.spans[i].operation = i;
         it.state[i] = State::kWaiting;
-        it.streams[static_cast<std::size_t>(op.stream)].push_back(i);
-        if (op.communicator != kNoCommunicator) {
-          it.queues[op.communicator].push_back(i);
+        it.queue_of[i] = numbering.of(op);
+        it.queues[it.queue_of[i]].push_back(i);
+        if (op.kind == OperationKind::kCollective) {
+          it.collectives[op.communicator].push_back(i);
         }
       }
     }
@@ -114,9 +119,9 @@ class Player {
     Rank& rank = ranks_[number];
     issue(rank);
     bool moved = false;
-    for (std::size_t stream = 0; stream < 7; ++stream) {
-      while (rank.head[stream] < rank.streams[stream].size() &&
-             try_operation(number, rank.streams[stream][rank.head[stream]])) {
+    for (std::size_t queue = 0; queue < kQueueCount; ++queue) {
+      while (rank.head[queue] < rank.queues[queue].size() &&
+             try_operation(number, rank.queues[queue][rank.head[queue]])) {
         moved = true;
         issue(rank);
       }
@@ -142,17 +147,17 @@ class Player {
         return false;
       }
     }
-    const auto stream = static_cast<std::size_t>(op.stream);
-    if (rank.head[stream] > 0) {
-      after(rank.streams[stream][rank.head[stream] - 1]);
+    const std::size_t queue = rank.queue_of[i];
+    if (rank.head[queue] > 0) {
+      after(rank.queues[queue][rank.head[queue] - 1]);
     }
-    if (op.communicator != kNoCommunicator) {
-      const std::size_t head = rank.queue_head[op.communicator];
-      if (rank.queues[op.communicator][head] != i) {
+    if (op.kind == OperationKind::kCollective) {
+      const std::size_t head = rank.collectives_head[op.communicator];
+      if (rank.collectives[op.communicator][head] != i) {
         return false;
       }
       if (head > 0) {
-        after(rank.queues[op.communicator][head - 1]);
+        after(rank.collectives[op.communicator][head - 1]);
       }
     }
     rank.spans[i].arrived = ready;
@@ -176,14 +181,8 @@ class Player {
     } else {
       const std::vector<int> group = members(plan_, plan_.communicators[op.communicator], rank);
       expected = group.size();
-      std::int64_t place = 0;
-      for (const std::uint32_t other : ranks_[number].queues[op.communicator]) {
-        if (other == i) {
-          break;
-        }
-        place += ranks_[number].program->operations[other].kind == OperationKind::kCollective;
-      }
-      key = {op.communicator, group.front(), place};
+      const std::vector<std::uint32_t>& all = ranks_[number].collectives[op.communicator];
+      key = {op.communicator, group.front(), std::find(all.begin(), all.end(), i) - all.begin()};
     }
     Members& there = meetings_[key];
     there.emplace_back(number, i);
@@ -206,9 +205,9 @@ class Player {
       rank.spans[i].ended = start + duration;
       rank.state[i] = State::kEnded;
       const Operation& op = rank.program->operations[i];
-      ++rank.head[static_cast<std::size_t>(op.stream)];
-      if (op.communicator != kNoCommunicator) {
-        ++rank.queue_head[op.communicator];
+      ++rank.head[rank.queue_of[i]];
+      if (op.kind == OperationKind::kCollective) {
+        ++rank.collectives_head[op.communicator];
       }
     }
   }

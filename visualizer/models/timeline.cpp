@@ -12,7 +12,6 @@
 namespace lockstep::view {
 namespace {
 
-constexpr std::size_t kStreams = 7;
 constexpr std::int32_t kNotMade = -1;
 constexpr std::int32_t kEmpty = -2;
 
@@ -139,7 +138,7 @@ std::vector<int> usual_ranks(const TraceStep& step, int most) {
 }
 
 Timeline::Timeline(const Plan& plan, const TraceStep& step, const std::vector<int>& ranks)
-    : index_(plan, step), lane_numbers_(step.tracks.size() * kStreams, kNotMade) {
+    : index_(plan, step), lane_numbers_(step.tracks.size() * kStreamCount, kNotMade) {
   for (const int rank : ranks) {
     if (rank < 0 || rank >= plan.mesh.world_size()) {
       throw UsageError("timeline",
@@ -151,8 +150,8 @@ Timeline::Timeline(const Plan& plan, const TraceStep& step, const std::vector<in
 
 void Timeline::add_rank(int rank) {
   const std::int32_t track = index_.step().track_of_rank[static_cast<std::size_t>(rank)];
-  for (std::size_t stream = 0; stream < kStreams; ++stream) {
-    std::int32_t& number = lane_numbers_[static_cast<std::size_t>(track) * kStreams + stream];
+  for (std::size_t stream = 0; stream < kStreamCount; ++stream) {
+    std::int32_t& number = lane_numbers_[static_cast<std::size_t>(track) * kStreamCount + stream];
     if (number == kNotMade) {
       Lane lane = make_lane(track, static_cast<Stream>(stream));
       number = lane.empty() ? kEmpty : static_cast<std::int32_t>(lanes_.size());

@@ -174,8 +174,8 @@ bool ShardedParameters::stays_after_forward(const Unit& each) const {
   return each.root || options().reshard == Reshard::kOff || keeps_until_last();
 }
 
-/// Copy-in on the copy stream, then the all-gather in place (fsdp_collectives.py). What was
-/// resharded to a group is gathered inside the group.
+/// Copy-in on the copy stream, then the all-gather in place (fsdp_collectives.py), as soon as a
+/// gather buffer is free. What was resharded to a group is gathered inside the group.
 void ShardedParameters::start_gather(ProgramBuilder& b, int index) {
   Unit& each = unit(index);
   const bool grouped = each.regrouped != kNoBuffer;
@@ -192,7 +192,7 @@ void ShardedParameters::start_gather(ProgramBuilder& b, int index) {
             Shape{{elements}},
             Views(&shard, 1),
             Views(&slice, 1),
-            {.stream = Stream::kCopy});
+            {.stream = Stream::kCopy, .after = {&gather_after_, 1}});
   b.collective(Collective::kAllGather,
                b.tables().communicator(grouped ? mask_of(Axis::kData) : shard_axes()),
                Reduction::kNone,
@@ -215,7 +215,9 @@ void ShardedParameters::regroup(ProgramBuilder& b, Unit& each) {
   b.compute(Work::kPack, Shape{{elements}}, Views(&part, 1), Views(&kept, 1));
 }
 
-/// Copy-out into whole parameters on the compute stream.
+/// Copy-out into whole parameters on the compute stream. Forward lends two gather buffers in turn:
+/// a later copy-in waits for the copy-out of the unit before this one; backward has one, and it
+/// waits for this copy-out (FSDPParamGroup.wait_for_unshard, fsdp_param_group.py).
 void ShardedParameters::finish_gather(ProgramBuilder& b, int index, bool forward) {
   Unit& each = unit(index);
   if (held_gather_ != kNoBuffer) {
@@ -223,6 +225,7 @@ void ShardedParameters::finish_gather(ProgramBuilder& b, int index, bool forward
   }
   const View gathered = b.whole(each.gathering);
   std::vector<View> parts;
+  OperationId copied_out = kNoOperation;
   for (std::size_t first = 0; first < each.parameters.size(); first += kMostOperands) {
     parts.clear();
     std::int64_t count = 0;
@@ -237,8 +240,11 @@ void ShardedParameters::finish_gather(ProgramBuilder& b, int index, bool forward
       parts.push_back(b.whole(full));
       count += parts.back().elements;
     }
-    b.compute(Work::kUnpack, Shape{{count}}, Views(&gathered, 1), parts, {.layout = each.layout});
+    copied_out = b.compute(
+        Work::kUnpack, Shape{{count}}, Views(&gathered, 1), parts, {.layout = each.layout});
   }
+  gather_after_ = forward ? held_copy_out_ : copied_out;
+  held_copy_out_ = forward ? copied_out : kNoOperation;
   each.gathered = true;
   const BufferId output = std::exchange(each.gathering, kNoBuffer);
   if (forward) {
@@ -466,7 +472,7 @@ void ShardedParameters::finish_step(ProgramBuilder& b) {
       b.free(std::exchange(each.gradient, kNoBuffer));
     }
   });
-  last_reduction_ = kNoOperation;
+  held_copy_out_ = gather_after_ = last_reduction_ = kNoOperation;
 }
 
 View ShardedParameters::shard_view(ProgramBuilder& b,

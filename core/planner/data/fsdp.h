@@ -3,8 +3,9 @@
 // FSDP2 (torch.distributed.fsdp.fully_shard), its hybrid form (HSDP), and ZeRO stage 3 (arXiv:
 // 1910.02054; DeepSpeed stage3.py), which differ in layout, dtypes of what is stored, and whether
 // the root unit stays gathered. Order of collectives: FSDP2's (fsdp_param_group.py): forward
-// gathers unit by unit; backward gathers the next unit before the gradients of this one are
-// computed, and waits for the previous unit's reduce-scatter before it packs the next.
+// gathers unit by unit, at most one ahead of the unit that is computed; backward gathers the next
+// unit before the gradients of this one are computed, and waits for the previous unit's
+// reduce-scatter before it packs the next.
 #pragma once
 
 #include "core/layout.h"
@@ -104,6 +105,8 @@ class ShardedParameters : public DataParallelism {
   int pending_ = kNoUnit;             ///< unit whose reduce-scatter is outstanding
   BufferId added_ = kNoBuffer;        ///< its output, when that was added to an earlier gradient
   BufferId held_gather_ = kNoBuffer;  ///< forward: gather output kept until the next copy-out
+  OperationId held_copy_out_ = kNoOperation;  ///< forward: the latest copy-out
+  OperationId gather_after_ = kNoOperation;   ///< the copy-out that the next copy-in waits for
   OperationId last_reduction_ = kNoOperation;
 };
 

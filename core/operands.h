@@ -75,7 +75,8 @@
 //   kSgd, kMomentum,     parameter, gradient, state...           parameter, state... [in place], then
 //   kAdamW, kAdamW8bit                                           the compute parameter? (parameter =
 //                                                                master copy where there is one)
-//   kInitialize          -                                       x: by parameter id or layout, seeded
+//   kInitialize          -                                       x: by parameter id or layout, seeded; {n, first, last}
+//                        else numbers: 0, but the scalar in elements [first, last)
 //   kUsedMap             -                                       int32 map [parameters]
 //   kCountTokens         -                                       count [1] of the step's tokens here
 //   kReadScalar          x [1]                                   - (host reads it)

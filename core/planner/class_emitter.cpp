@@ -76,11 +76,32 @@ ProgramSummary ClassEmitter::count_steady_step() {
 
 // ---- init --------------------------------------------------------------------------------------
 
+namespace {
+
+/// torch.cuda.amp.GradScaler's.
+constexpr std::int64_t kFirstLossScale = 65536;
+
+struct Range {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+};
+
+}  // namespace
+
 void ClassEmitter::allocate_stage_buffers() {
-  const auto number = [&](Category category, DType dtype, std::int64_t elements) {
+  // Numbers start at 0 but for elements [first, last), which start at the scalar.
+  const auto number = [&](Category category,
+                          DType dtype,
+                          std::int64_t elements,
+                          const Range& ones = {},
+                          std::int64_t start = 1) {
     const BufferId id = b_.alloc(category, dtype, elements, {.lifetime = Lifetime::kPersistent});
     const View all = b_.whole(id);
-    b_.compute(Work::kInitialize, Shape{{elements}}, {}, Views(&all, 1));
+    b_.compute(Work::kInitialize,
+               Shape{{elements, ones.first, ones.last}},
+               {},
+               Views(&all, 1),
+               {.scalar = b_.tables().factor(start, 1)});
     return id;
   };
   b_.at(Phase::kInit);
@@ -92,7 +113,7 @@ void ClassEmitter::allocate_stage_buffers() {
     }
   }
   if (training.scales_loss()) {
-    buffers_.scaler = number(Category::kOptimizer, context_.wide_dtype, 2);
+    buffers_.scaler = number(Category::kOptimizer, context_.wide_dtype, 2, {0, 1}, kFirstLossScale);
     buffers_.overflow = number(Category::kOptimizer, context_.wide_dtype, 1);
   }
   if (context_.graph->model.mlp_norm == MlpNormKind::kNone) {
@@ -107,7 +128,7 @@ void ClassEmitter::allocate_stage_buffers() {
       if (module.kind == ModuleKind::kBatchNorm) {
         const std::int64_t width = form.tensors[static_cast<std::size_t>(module.outputs[0])].width;
         buffers_.running[static_cast<std::size_t>(segment)] =
-            number(Category::kParameter, context_.wide_dtype, 2 * width);
+            number(Category::kParameter, context_.wide_dtype, 2 * width, {width, 2 * width});
         buffers_.counters[static_cast<std::size_t>(segment)] =
             number(Category::kParameter, DType::kInt64, 1);
       }

@@ -1,0 +1,66 @@
+// Host: what a run needs from outside its plan: batches, the learning rate, and somewhere to put
+// losses and shards. The interpreter calls it from every rank's thread at once; an implementation
+// answers by the arguments alone or guards what it keeps.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/plan.h"
+
+namespace lockstep::exec {
+
+/// Memory of one view.
+struct Operand {
+  void* data = nullptr;
+  std::int64_t elements = 0;
+  DType dtype = DType::kFp32;
+  Category category = Category::kTemporary;
+  std::int32_t parameter = -1;  ///< the one parameter that its buffer belongs to, or -1
+
+  template <typename T>
+  T* as() const {
+    return static_cast<T*>(data);
+  }
+};
+
+/// Where an operation runs: what the numbers that it makes may depend on.
+struct RunPlace {
+  SectionKind section = SectionKind::kStep;
+  std::int64_t iteration = 0;
+  std::int32_t rank = 0;
+  std::int32_t data_coordinate = 0;  ///< over both data axes
+  std::int32_t microbatch = 0;
+};
+
+/// Samples of one micro-batch: of `replicas` data-parallel ranks from data_coordinate on.
+struct BatchRequest {
+  RunPlace place;
+  std::int64_t replicas = 1;
+  std::int64_t samples = 0;           ///< of each replica
+  std::int64_t seq = 0;               ///< tokens of a sample
+  const Operand* inputs = nullptr;    ///< tokens (int64) or features, row-major; null = not asked
+  const Operand* labels = nullptr;    ///< int64; null = not asked
+};
+
+class Host {
+ public:
+  Host() = default;
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+  virtual ~Host() = default;
+
+  virtual void load(const BatchRequest& request) = 0;
+  virtual double learning_rate(std::int64_t iteration) const = 0;
+  /// The loss of the step or the evaluation, as this rank sees it.
+  virtual void loss(const RunPlace& place, double value) = 0;
+  /// A parameter shard and its optimizer states, described by `layout` for `coordinate`.
+  virtual void write_shard(const RunPlace& place,
+                           const Layout& layout,
+                           std::int32_t coordinate,
+                           std::span<const Operand> parts) = 0;
+  /// All ranks have written.
+  virtual void commit(const RunPlace& place) = 0;
+};
+
+}  // namespace lockstep::exec

@@ -1,0 +1,238 @@
+#include "executor/reduce.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "core/check.h"
+
+namespace lockstep::exec {
+
+float bfloat16_to_float(std::uint16_t bits) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+}
+
+std::uint16_t float_to_bfloat16(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const bool nan = (bits & 0x7fffffffU) > 0x7f800000U;
+  // To even: half of the last place, less one where the last place is even.
+  const std::uint32_t rounded = (bits + 0x7fffU + (bits >> 16 & 1U)) >> 16;
+  return static_cast<std::uint16_t>(nan ? (bits >> 16 | 0x40U) : rounded);
+}
+
+float half_to_float(std::uint16_t half) {
+  const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000U) << 16;
+  const std::uint32_t exponent = half >> 10 & 0x1fU;
+  const std::uint32_t mantissa = half & 0x3ffU;
+  if (exponent == 0x1f) {
+    return std::bit_cast<float>(sign | 0x7f800000U | mantissa << 13);
+  }
+  if (exponent == 0) {  // zero or subnormal: mantissa * 2^-24, exact in fp32
+    const float magnitude = static_cast<float>(mantissa) * 0x1p-24F;
+    return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(magnitude));
+  }
+  return std::bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
+}
+
+std::uint16_t float_to_half(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000U);
+  const std::uint32_t magnitude = bits & 0x7fffffffU;
+  if (magnitude > 0x7f800000U) {
+    return static_cast<std::uint16_t>(sign | 0x7e00U);
+  }
+  if (magnitude >= 0x477ff000U) {  // 65520 and more round to infinity
+    return static_cast<std::uint16_t>(sign | 0x7c00U);
+  }
+  if (magnitude < 0x38800000U) {  // below 2^-14: adding 0.5 lets the FPU round at 2^-24
+    const float shifted = std::bit_cast<float>(magnitude) + 0.5F;
+    return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000U));
+  }
+  const std::uint32_t rounded = magnitude + 0xfffU + (magnitude >> 13 & 1U);
+  return static_cast<std::uint16_t>(sign | (rounded - 0x38000000U) >> 13);
+}
+
+namespace {
+
+struct Bf16 {
+  std::uint16_t bits;
+};
+struct Fp16 {
+  std::uint16_t bits;
+};
+
+// What a stored type is added as. Integers are added as unsigned, where overflow wraps.
+template <typename Stored>
+struct Wide {
+  using Type = Stored;
+};
+template <>
+struct Wide<Bf16> {
+  using Type = float;
+};
+template <>
+struct Wide<Fp16> {
+  using Type = float;
+};
+
+template <typename T>
+T widen(T value) {
+  return value;
+}
+float widen(Bf16 value) {
+  return bfloat16_to_float(value.bits);
+}
+float widen(Fp16 value) {
+  return half_to_float(value.bits);
+}
+template <typename Stored, typename T>
+Stored narrow(T value) {
+  if constexpr (std::is_same_v<Stored, Bf16>) {
+    return {float_to_bfloat16(value)};
+  } else if constexpr (std::is_same_v<Stored, Fp16>) {
+    return {float_to_half(value)};
+  } else {
+    return value;
+  }
+}
+
+template <typename T>
+T plus(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    using Unsigned = std::make_unsigned_t<T>;
+    return static_cast<T>(
+        static_cast<Unsigned>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b)));
+  } else {
+    return a + b;
+  }
+}
+
+template <typename T>
+T larger(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return a >= b || a != a ? a : b;
+  } else {
+    return a >= b ? a : b;
+  }
+}
+
+// Blocks are small enough for the first level cache. All loops below run over a local array, so the
+// compiler sees that they alias nothing and vectorises them.
+constexpr std::int64_t kBlock = 1024;
+
+template <typename Stored>
+struct Block {
+  using T = typename Wide<Stored>::Type;
+  T value[kBlock];
+
+  void load(const Stored* from, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      value[i] = widen(from[i]);
+    }
+  }
+  void add(const Stored* from, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      value[i] = plus(value[i], widen(from[i]));
+    }
+  }
+  void maximum(const Stored* from, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      value[i] = larger(value[i], widen(from[i]));
+    }
+  }
+  void divide(int by, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      value[i] = static_cast<T>(value[i] / static_cast<T>(by));
+    }
+  }
+  void store(Stored* to, std::int64_t count) const {
+    for (std::int64_t i = 0; i < count; ++i) {
+      to[i] = narrow<Stored>(value[i]);
+    }
+  }
+};
+
+template <typename Stored>
+void reduce_typed(Reduction reduction,
+                  Stored* to,
+                  std::span<const void* const> from,
+                  std::int64_t elements) {
+  Block<Stored> block;
+  for (std::int64_t begin = 0; begin < elements; begin += kBlock) {
+    const std::int64_t count = std::min(kBlock, elements - begin);
+    block.load(static_cast<const Stored*>(from[0]) + begin, count);
+    for (std::size_t k = 1; k < from.size(); ++k) {
+      const Stored* const next = static_cast<const Stored*>(from[k]) + begin;
+      if (reduction == Reduction::kMax) {
+        block.maximum(next, count);
+      } else {
+        block.add(next, count);
+      }
+    }
+    if (reduction == Reduction::kAverage) {
+      block.divide(static_cast<int>(from.size()), count);
+    }
+    block.store(to + begin, count);
+  }
+}
+
+/// Calls `call` with a value of the stored type.
+template <typename Call>
+void with_type(DType dtype, Call call) {
+  switch (dtype) {
+    case DType::kFp64:
+      return call(double{});
+    case DType::kFp32:
+      return call(float{});
+    case DType::kBf16:
+      return call(Bf16{});
+    case DType::kFp16:
+      return call(Fp16{});
+    case DType::kInt64:
+      return call(std::int64_t{});
+    case DType::kInt32:
+      return call(std::int32_t{});
+    case DType::kUint8:
+      return call(std::uint8_t{});
+  }
+}
+
+}  // namespace
+
+void reduce_in_order(Reduction reduction,
+                     DType dtype,
+                     void* to,
+                     std::span<const void* const> from,
+                     std::int64_t elements) {
+  LOCKSTEP_CHECK(reduction != Reduction::kNone && !from.empty(), "nothing to reduce by");
+  with_type(dtype, [&](auto type) {
+    reduce_typed(reduction, static_cast<decltype(type)*>(to), from, elements);
+  });
+}
+
+void reduce_pair(Reduction reduction,
+                 DType dtype,
+                 void* to,
+                 const void* a,
+                 const void* b,
+                 std::int64_t elements) {
+  const void* const both[] = {a, b};
+  reduce_in_order(
+      reduction == Reduction::kAverage ? Reduction::kSum : reduction, dtype, to, both, elements);
+}
+
+void divide(DType dtype, void* values, std::int64_t elements, int by) {
+  with_type(dtype, [&](auto type) {
+    using Stored = decltype(type);
+    auto* const all = static_cast<Stored*>(values);
+    Block<Stored> block;
+    for (std::int64_t begin = 0; begin < elements; begin += kBlock) {
+      const std::int64_t count = std::min(kBlock, elements - begin);
+      block.load(all + begin, count);
+      block.divide(by, count);
+      block.store(all + begin, count);
+    }
+  });
+}
+
+}  // namespace lockstep::exec

@@ -20,7 +20,7 @@ std::uint64_t Communicator::note(const Transfer& transfer) {
                      transfer.peer,
                      transfer.tag,
                      transfer.elements});
-  return sequence_++;
+  return transfer.kind == OperationKind::kCollective ? collectives_++ : messages_++;
 }
 
 void Communicator::issue(Device& device, StreamId stream, const Transfer& transfer) {

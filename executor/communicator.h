@@ -3,9 +3,9 @@
 //
 // Views, counts and in-place use are core/operands.h's: `elements` is of one shard for all_gather,
 // reduce_scatter, gather and scatter, of the whole message for the others. issue() puts the
-// transfer on a stream of the caller's device; run() carries it out here and now. Transfers of one
-// communicator are carried out in the order of issue, whatever streams they are on. What was issued
-// is recorded here, where no plan is known.
+// transfer on a stream of the caller's device; run() carries it out here and now. Collectives of
+// one communicator are carried out in the order of issue, whatever streams they are on; messages in
+// the order of their streams. What was issued is recorded here, where no plan is known.
 //
 //     communicator.issue(device, stream_id(op.stream),
 //                        {.collective = Collective::kAllReduce, .reduction = Reduction::kSum,
@@ -106,7 +106,8 @@ class Communicator {
   void forget_issued() { issued_.clear(); }
 
  protected:
-  /// The `sequence`-th transfer of this communicator. On the thread of the stream; blocks.
+  /// The `sequence`-th collective (or message) of this communicator. On the thread of the stream;
+  /// blocks.
   virtual void execute(const Transfer& transfer, std::uint64_t sequence) = 0;
   /// Puts execute() on the stream; a backend with streams of its own launches instead.
   virtual void launch(Device& device,
@@ -120,7 +121,8 @@ class Communicator {
   int rank_;
   std::vector<int> members_;
   std::vector<IssuedTransfer> issued_;
-  std::uint64_t sequence_ = 0;
+  std::uint64_t collectives_ = 0;
+  std::uint64_t messages_ = 0;
 };
 
 }  // namespace lockstep::exec

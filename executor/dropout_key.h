@@ -1,6 +1,6 @@
 // Which random numbers a dropout draws: those of its module, micro-batch and step. Data-parallel
-// ranks draw different ones, the ranks of a tensor-parallel group the same ones for the same element
-// (semantics of Megatron-LM's random states), and recomputation the same ones again.
+// ranks draw different ones, the ranks of a tensor-parallel group the same ones for the same
+// element (semantics of Megatron-LM's random states), and recomputation the same ones again.
 #pragma once
 
 #include "executor/work_call.h"

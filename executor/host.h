@@ -37,10 +37,19 @@ struct RunPlace {
 struct BatchRequest {
   RunPlace place;
   std::int64_t replicas = 1;
-  std::int64_t samples = 0;           ///< of each replica
-  std::int64_t seq = 0;               ///< tokens of a sample
-  const Operand* inputs = nullptr;    ///< tokens (int64) or features, row-major; null = not asked
-  const Operand* labels = nullptr;    ///< int64; null = not asked
+  std::int64_t samples = 0;         ///< of each replica
+  std::int64_t seq = 0;             ///< tokens of a sample
+  const Operand* inputs = nullptr;  ///< tokens (int64) or features, row-major; null = not asked
+  const Operand* labels = nullptr;  ///< int64; null = not asked
+};
+
+struct Shard {
+  RunPlace place;
+  const Layout& layout;
+  std::int32_t coordinate = 0;         ///< of the layout
+  std::int64_t tensor_degree = 1;      ///< the layout's parameters are this rank's part of a cut
+  std::int64_t tensor_coordinate = 0;  ///< over so many tensor-parallel ranks
+  std::span<const Operand> parts;      ///< parameters, then states in the optimizer's order
 };
 
 class Host {
@@ -52,15 +61,24 @@ class Host {
 
   virtual void load(const BatchRequest& request) = 0;
   virtual double learning_rate(std::int64_t iteration) const = 0;
+  /// What an evaluation predicts: logits (samples x seq, vocabulary here), before the loss reads
+  /// them. For who generates.
+  virtual void logits(const RunPlace& /*place*/, const Operand& /*logits*/) {}
   /// The loss of the step or the evaluation, as this rank sees it.
   virtual void loss(const RunPlace& place, double value) = 0;
-  /// A parameter shard and its optimizer states, described by `layout` for `coordinate`.
-  virtual void write_shard(const RunPlace& place,
-                           const Layout& layout,
-                           std::int32_t coordinate,
-                           std::span<const Operand> parts) = 0;
-  /// All ranks have written.
+  /// Section `save`: a shard of parameters and its optimizer states, of the layout's elements for
+  /// this coordinate. Who saves copies them, who resumes fills them.
+  virtual void shard(const Shard& shard) = 0;
+  /// This rank has no more shards, and all ranks have shown theirs.
   virtual void commit(const RunPlace& place) = 0;
+  /// First values of a parameter: elements [first, first + n) of the whole one, in doubles. False:
+  /// none are known, draw them.
+  virtual bool first_values(std::int32_t /*parameter*/,
+                            std::int64_t /*first*/,
+                            std::int64_t /*n*/,
+                            double* /*values*/) const {
+    return false;
+  }
 };
 
 }  // namespace lockstep::exec

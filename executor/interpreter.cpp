@@ -84,9 +84,8 @@ void Interpreter::step_over(std::uint32_t index) {
 StreamId Interpreter::stream_of(const Operation& op) {
   const int queue = queues_.of(op);
   constexpr int kMessages = kMaximumStreams - kStreamCount;
-  return static_cast<StreamId>(queue < kStreamCount
-                                   ? queue
-                                   : kStreamCount + (queue - kStreamCount) % kMessages);
+  return static_cast<StreamId>(
+      queue < kStreamCount ? queue : kStreamCount + (queue - kStreamCount) % kMessages);
 }
 
 void Interpreter::host_waits_for(const Operation& op) {
@@ -188,11 +187,10 @@ void Interpreter::work(std::uint32_t index) {
                 in_.host};
   if (op.layout != kNoLayout) {
     call.layout = &in_.plan.layouts[op.layout];
-    call.layout_coordinate =
-        call.layout->coordinates == 1 ? 0
-        : call.layout->coordinates == in_.plan.mesh.size(Axis::kData)
-            ? coordinates_[static_cast<std::size_t>(Axis::kData)]
-            : place.data_coordinate;
+    call.layout_coordinate = call.layout->coordinates == 1 ? 0
+                             : call.layout->coordinates == in_.plan.mesh.size(Axis::kData)
+                                 ? coordinates_[static_cast<std::size_t>(Axis::kData)]
+                                 : place.data_coordinate;
   }
   if (op.scalar != kNoScalar) {
     const Scalar& scalar = in_.plan.scalars[op.scalar];

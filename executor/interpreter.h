@@ -68,11 +68,11 @@ class Interpreter {
   RunPlace place_;
   int section_ = 0;
   QueueNumbering queues_;
-  std::vector<Issued> issued_;           ///< by operation
-  std::vector<Operand> resolved_;        ///< by view of the program
+  std::vector<Issued> issued_;     ///< by operation
+  std::vector<Operand> resolved_;  ///< by view of the program
   std::vector<Span> spans_;
-  std::vector<std::uint32_t> slot_;      ///< operation -> span
-  std::vector<TransferTimes> transfers_; ///< by span
+  std::vector<std::uint32_t> slot_;       ///< operation -> span
+  std::vector<TransferTimes> transfers_;  ///< by span
 };
 
 }  // namespace lockstep::exec

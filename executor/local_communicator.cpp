@@ -66,6 +66,9 @@ void LocalCommunicator::abort(std::string_view reason) noexcept {
 // ---- order -------------------------------------------------------------------------------------
 
 void LocalCommunicator::execute(const Transfer& transfer, std::uint64_t sequence) {
+  if (transfer.kind != OperationKind::kCollective) {
+    return carry_out(transfer);
+  }
   LocalWorld& world = group_->world();
   const auto my_turn = [&] { return turn_.load() == sequence; };
   // No deadline of its own: whatever is carried out before has one.

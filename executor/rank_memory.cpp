@@ -1,5 +1,8 @@
 #include "executor/rank_memory.h"
 
+#include <utility>
+
+#include "core/check.h"
 #include "core/error.h"
 
 namespace lockstep::exec {
@@ -24,8 +27,7 @@ void RankMemory::allocate(std::uint32_t buffer) {
     return;
   }
   uses_[buffer].clear();
-  memory_[buffer] =
-      static_cast<std::byte*>(device_.allocate(it.category, it.storage, it.bytes()));
+  memory_[buffer] = static_cast<std::byte*>(device_.allocate(it.category, it.storage, it.bytes()));
 }
 
 void RankMemory::free(std::uint32_t buffer) {

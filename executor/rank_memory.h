@@ -32,8 +32,8 @@ class RankMemory {
   const std::vector<Buffer>& buffers_;
   std::array<std::int64_t, kViewAxisCount + 1> coordinate_{};  ///< by Axis; 0 on kNone
   Device& device_;
-  std::vector<std::byte*> memory_;         ///< by buffer id
-  std::vector<std::vector<Event>> uses_;   ///< by lender; one event per stream
+  std::vector<std::byte*> memory_;        ///< by buffer id
+  std::vector<std::vector<Event>> uses_;  ///< by lender; one event per stream
 };
 
 }  // namespace lockstep::exec

@@ -28,7 +28,6 @@ kernels::cpu::RopeTable<T> rope_table(const kernels::cpu::RopeAngles& angles) {
 }
 
 template kernels::cpu::RopeTable<float> rope_table<float>(const kernels::cpu::RopeAngles& angles);
-template kernels::cpu::RopeTable<double> rope_table<double>(
-    const kernels::cpu::RopeAngles& angles);
+template kernels::cpu::RopeTable<double> rope_table<double>(const kernels::cpu::RopeAngles& angles);
 
 }  // namespace lockstep::exec

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/layout.h"
+#include "core/model_graph.h"
 #include "core/plan.h"
 #include "core/training.h"
 #include "executor/host.h"

@@ -16,7 +16,7 @@ constexpr double kEpsilon = 1e-5;
 template <typename T>
 void run_typed(const WorkCall& call) {
   const cpu::BatchNorm<T>& kernels = cpu::best<cpu::BatchNorm<T>>();
-  const cpu::BatchNormShape shape{call.extent(0), call.extent(1), kEpsilon};
+  const cpu::BatchNormShape shape{call.extent(0), call.extent(1), kEpsilon, kMomentum};
   const auto in = [&](std::size_t i) { return call.in[i].as<T>(); };
   const auto out = [&](std::size_t i) { return call.out[i].as<T>(); };
   switch (call.op.work) {
@@ -27,21 +27,17 @@ void run_typed(const WorkCall& call) {
     case Work::kBnApply: {
       const bool evaluates = call.in.size() == 4;  // no sums: by the running statistics
       const std::size_t weight = evaluates ? 1 : 2;
-      const T* weight_and_bias[2] = {in(weight), in(weight + 1)};
-      return evaluates
-                 ? kernels.evaluate(in(0), in(3), weight_and_bias, out(0), shape)
-                 : kernels.apply(in(0), in(1), weight_and_bias, out(0), out(1), kMomentum, shape);
+      const cpu::BatchNormParameters<T> parameters{in(weight), in(weight + 1)};
+      return evaluates ? kernels.evaluate(in(0), in(3), parameters, out(0), shape)
+                       : kernels.apply(in(0), in(1), parameters, out(0), out(1), shape);
     }
-    default: {
-      const T* saved[2] = {in(1), in(2)};
-      const T* local_and_global[2] = {in(3), in(4)};
+    default:
       return kernels.grad_apply(in(0),
-                                saved,
-                                local_and_global,
+                                {in(1), in(2)},
+                                {in(3), in(4)},
                                 in(5),
                                 {out(0), out(1), out(2), call.accumulates()},
                                 shape);
-    }
   }
 }
 

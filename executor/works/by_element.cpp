@@ -1,13 +1,13 @@
 // Activations, dropout and arithmetic, element by element.
+#include <algorithm>
+#include <cstring>
+
 #include "executor/dropout_key.h"
 #include "executor/work_call.h"
 #include "kernels/cpu/activation.h"
 #include "kernels/cpu/dispatch.h"
 #include "kernels/cpu/dropout.h"
 #include "kernels/cpu/elementwise.h"
-
-#include <algorithm>
-#include <cstring>
 
 namespace lockstep::exec {
 namespace {
@@ -44,11 +44,8 @@ void dropout(const WorkCall& call) {
   const double probability = call.training.dropout;
   T* const y = call.out[0].as<T>();
   if (call.op.work == Work::kDropoutGrad) {
-    return kernels.dropout_grad(call.in[0].as<T>(),
-                                call.in[1].as<std::uint8_t>(),
-                                probability,
-                                y,
-                                call.out[0].elements);
+    return kernels.dropout_grad(
+        call.in[0].as<T>(), call.in[1].as<std::uint8_t>(), probability, y, call.out[0].elements);
   }
   const std::int64_t rows = call.extent(0);
   const std::int64_t columns = call.extent(1);

@@ -10,7 +10,8 @@ namespace {
 
 namespace cpu = kernels::cpu;
 
-/// Tokens of the whole micro-batch; a shard of them (sequence parallelism) is this rank's m-th part.
+/// Tokens of the whole micro-batch; a shard of them (sequence parallelism) is this rank's m-th
+/// part.
 std::int64_t first_token(const WorkCall& call, std::int64_t tokens_here) {
   const std::int64_t tokens = call.training.micro_batch * call.training.seq_len;
   return tokens_here < tokens ? call.tensor_coordinate * tokens_here : 0;
@@ -26,14 +27,10 @@ void run_typed(const WorkCall& call) {
       call.extent(0), rows, call.extent(2), call.tensor_coordinate * rows};
   switch (call.op.work) {
     case Work::kEmbedding:
-      return kernels.embedding(
-          in[0].as<std::int64_t>(), in[1].as<T>(), out[0].as<T>(), words);
+      return kernels.embedding(in[0].as<std::int64_t>(), in[1].as<T>(), out[0].as<T>(), words);
     case Work::kEmbeddingGrad:
-      return kernels.embedding_grad(in[0].as<T>(),
-                                    in[1].as<std::int64_t>(),
-                                    out[0].as<T>(),
-                                    call.accumulates(),
-                                    words);
+      return kernels.embedding_grad(
+          in[0].as<T>(), in[1].as<std::int64_t>(), out[0].as<T>(), call.accumulates(), words);
     default:
       break;
   }
@@ -44,9 +41,9 @@ void run_typed(const WorkCall& call) {
     const bool forward = call.op.work == Work::kPosition;
     const std::int64_t table = (forward ? in[1] : out[0]).elements / h;
     const cpu::PositionShape places{m, h, seq, first_token(call, m), table};
-    return forward ? kernels.position(out[0].as<T>(), in[1].as<T>(), places)
-                   : kernels.position_grad(
-                         in[0].as<T>(), out[0].as<T>(), call.accumulates(), places);
+    return forward
+               ? kernels.position(out[0].as<T>(), in[1].as<T>(), places)
+               : kernels.position_grad(in[0].as<T>(), out[0].as<T>(), call.accumulates(), places);
   }
   const std::int64_t m = call.extent(0) * call.extent(1);
   const cpu::RopeShape turn{m, call.extent(1), 0, {call.extent(2), call.extent(3), call.extent(4)}};

@@ -52,7 +52,12 @@ void run_host_work(const WorkCall& call) {
         call.host.loss(call.place, static_cast<double>(*call.in[0].as<T>()));
       });
     case Work::kWriteShard:
-      return call.host.write_shard(call.place, *call.layout, call.layout_coordinate, call.in);
+      return call.host.shard({call.place,
+                              *call.layout,
+                              call.layout_coordinate,
+                              call.tensor_degree,
+                              call.tensor_coordinate,
+                              call.in});
     case Work::kCommit:
       return call.host.commit(call.place);
     default:

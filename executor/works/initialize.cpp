@@ -33,6 +33,21 @@ FirstValue first_value(const WorkCall& call, const ParameterDef& parameter) {
   return {true, into_residual ? 0.02 / std::sqrt(2.0 * static_cast<double>(model.layers)) : 0.02};
 }
 
+/// What a checkpoint (or whoever the host is) says the elements start as.
+template <typename T>
+bool from_host(const WorkCall& call, std::int32_t parameter, const ParameterRun& run, T* to) {
+  constexpr std::int64_t kAtOnce = 512;
+  double values[kAtOnce];
+  for (std::int64_t done = 0; done < run.elements; done += kAtOnce) {
+    const std::int64_t n = std::min(kAtOnce, run.elements - done);
+    if (!call.host.first_values(parameter, run.logical + done, n, values)) {
+      return false;
+    }
+    std::transform(values, values + n, to + done, [](double v) { return static_cast<T>(v); });
+  }
+  return true;
+}
+
 /// Elements [first, first + n) of this rank's part of the parameter.
 template <typename T>
 void fill(const WorkCall& call, std::int32_t id, std::int64_t first, std::int64_t n, T* x) {
@@ -44,6 +59,9 @@ void fill(const WorkCall& call, std::int32_t id, std::int64_t first, std::int64_
   const ParameterMap map(parameter, call.tensor_degree, call.tensor_coordinate);
   map.for_each_run(first, n, [&](const ParameterRun& run) {
     T* const at = x + (run.local - first);
+    if (from_host(call, source, run, at)) {
+      return;
+    }
     if (value.normal) {
       cpu::initialize_normal(at,
                              run.logical,

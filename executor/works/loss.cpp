@@ -49,6 +49,9 @@ void run_typed(const WorkCall& call) {
   const cpu::Loss<T>& kernels = cpu::best<cpu::Loss<T>>();
   switch (call.op.work) {
     case Work::kLossLocalMax:
+      if (call.place.section == SectionKind::kEvaluate) {
+        call.host.logits(call.place, call.in[0]);
+      }
       return kernels.local_max(call.in[0].as<T>(), call.out[0].as<T>(), shape_of(call));
     case Work::kLossLocalSums:
       return kernels.local_sums(call.in[0].as<T>(),

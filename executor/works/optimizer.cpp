@@ -64,8 +64,8 @@ void unscale(const WorkCall& call) {
             [&]<typename S>(S*) { scale = static_cast<double>(*call.in.back().as<S>()); });
   bool overflow = false;
   for (const Operand& gradient : call.out.subspan(1)) {
-    overflow |= kernels.unscale_and_check(
-        gradient.as<T>(), static_cast<T>(1 / scale), gradient.elements);
+    overflow |=
+        kernels.unscale_and_check(gradient.as<T>(), static_cast<T>(1 / scale), gradient.elements);
   }
   if (overflow) {
     with_real(call.out[0].dtype, [&]<typename F>(F*) { *call.out[0].as<F>() = 1; });
@@ -88,17 +88,13 @@ void step(const WorkCall& call) {
     const double decay = decays(call, id) ? training.weight_decay : 0;
     const auto state = [&](std::size_t i) { return call.out[i].as<T>() + first; };
     if (call.op.work == Work::kAdamW) {
-      kernels.adamw(parameter + first,
-                    gradient + first,
-                    state(1),
-                    state(2),
-                    {rate,
-                     decay,
-                     training.beta1,
-                     training.beta2,
-                     training.epsilon,
-                     call.place.iteration + 1},
-                    n);
+      kernels.adamw(
+          parameter + first,
+          gradient + first,
+          state(1),
+          state(2),
+          {rate, decay, training.beta1, training.beta2, training.epsilon, call.place.iteration + 1},
+          n);
       return;
     }
     const cpu::SgdSettings settings{rate, decay, training.momentum, 0, call.place.iteration == 0};
@@ -115,9 +111,8 @@ void step(const WorkCall& call) {
 void run_optimizer(const WorkCall& call) {
   switch (call.op.work) {
     case Work::kSumSquares:
-      with_real(call.in[0].dtype, [&]<typename T>(T*) {
-        *call.out[0].as<double>() += sum_of_squares<T>(call);
-      });
+      with_real(call.in[0].dtype,
+                [&]<typename T>(T*) { *call.out[0].as<double>() += sum_of_squares<T>(call); });
       return;
     case Work::kClipCoefficient:
       *call.out[0].as<double>() =

@@ -81,7 +81,8 @@ void for_each_slice(const Layout& layout, std::span<const Operand> tensors, Visi
 void clear(const Operand& flat, std::int64_t first, std::int64_t end) {
   if (end > first) {
     const std::int64_t size = size_of(flat.dtype);
-    std::memset(flat.as<std::byte>() + first * size, 0, static_cast<std::size_t>((end - first) * size));
+    std::memset(
+        flat.as<std::byte>() + first * size, 0, static_cast<std::size_t>((end - first) * size));
   }
 }
 

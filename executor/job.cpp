@@ -1,0 +1,138 @@
+#include "executor/job.h"
+
+#include <algorithm>
+
+namespace lockstep::exec {
+
+Job::Job(const Plan& plan, const TrainingSpec& training, Host& host, const JobOptions& options)
+    : plan_(plan),
+      origin_(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                  std::chrono::steady_clock::now().time_since_epoch())
+                  .count()) {
+  auto worlds = make_local_communicators(plan.mesh.world_size(), options.local);
+  for (std::size_t rank = 0; rank < worlds.size(); ++rank) {
+    members_.push_back(std::make_unique<Member>(options.device));
+    Member& member = *members_.back();
+    member.world = std::move(worlds[rank]);
+    member.communicators.resize(plan.communicators.size());
+    member.device.on_failure([&member](const char* what) { member.world->abort(what); });
+    member.interpreter = std::make_unique<Interpreter>(InterpreterInput{
+        plan, training, static_cast<int>(rank), member.device, member.communicators, host});
+  }
+  busy_ = ranks();
+  for (int rank = 0; rank < ranks(); ++rank) {
+    members_[static_cast<std::size_t>(rank)]->thread = std::thread([this, rank] { serve(rank); });
+  }
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return busy_ == 0; });
+}
+
+Job::~Job() {
+  {
+    const std::lock_guard lock(mutex_);
+    command_ = {};
+    ++commands_;
+  }
+  changed_.notify_all();
+  for (const auto& member : members_) {
+    member->thread.join();
+  }
+}
+
+/// Every rank takes part in forming every group, in the order of the plan's table.
+void Job::join_groups(int rank) {
+  Member& member = *members_[static_cast<std::size_t>(rank)];
+  for (std::size_t i = 0; i < plan_.communicators.size(); ++i) {
+    const std::vector<int> group = members(plan_, plan_.communicators[i], rank);
+    const bool inside = std::find(group.begin(), group.end(), rank) != group.end();
+    member.communicators[i] = member.world->split(inside ? group.front() : -1, rank);
+  }
+}
+
+void Job::report(int rank, const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& failure) {
+    members_[static_cast<std::size_t>(rank)]->world->abort(failure.what());
+  }
+  const std::lock_guard lock(mutex_);
+  if (failure_ == nullptr) {
+    failure_ = error;
+  }
+}
+
+void Job::serve(int rank) {
+  const auto attempt = [&](auto&& action) {
+    try {
+      action();
+    } catch (...) {
+      report(rank, std::current_exception());
+    }
+    const std::lock_guard lock(mutex_);
+    if (--busy_ == 0) {
+      changed_.notify_all();
+    }
+  };
+  attempt([&] { join_groups(rank); });
+  std::uint64_t done = 0;
+  while (true) {
+    Command command;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return commands_ > done; });
+      done = commands_;
+      command = command_;
+    }
+    if (command.section < 0) {
+      return;
+    }
+    attempt([&] {
+      members_[static_cast<std::size_t>(rank)]->interpreter->run(command.section,
+                                                                 command.iteration);
+    });
+  }
+}
+
+void Job::run(const Section& section, std::int64_t iteration) {
+  std::unique_lock lock(mutex_);
+  if (failure_ != nullptr) {
+    std::rethrow_exception(failure_);
+  }
+  command_ = {static_cast<int>(&section - plan_.sections.data()), iteration};
+  busy_ = ranks();
+  ++commands_;
+  changed_.notify_all();
+  changed_.wait(lock, [this] { return busy_ == 0; });
+  if (failure_ != nullptr) {
+    std::rethrow_exception(failure_);
+  }
+}
+
+TraceStep Job::trace_step() const {
+  TraceStep step;
+  step.section = command_.section;
+  step.iteration = static_cast<std::int32_t>(command_.iteration);
+  for (int rank = 0; rank < ranks(); ++rank) {
+    TraceTrack track;
+    track.class_index = plan_.class_of_rank(rank);
+    track.ranks = {rank};
+    for (Span span : at(rank).interpreter->spans()) {
+      for (Nanoseconds* time : {&span.issued, &span.arrived, &span.started, &span.ended}) {
+        *time -= origin_;
+      }
+      track.spans.push_back(span);
+    }
+    if (!track.spans.empty()) {
+      const Nanoseconds begin = track.spans.front().issued;
+      step.begin = rank == 0 ? begin : std::min(step.begin, begin);
+      for (const Span& span : track.spans) {
+        step.end = std::max(step.end, span.ended);
+      }
+    }
+    step.track_of_rank.push_back(rank);
+    step.tracks.push_back(std::move(track));
+  }
+  return step;
+}
+
+}  // namespace lockstep::exec

@@ -1,0 +1,139 @@
+#include "executor/training_data.h"
+
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace lockstep::exec {
+namespace {
+
+constexpr std::int32_t kShardMagic = 20240520;
+constexpr std::int32_t kShardVersion = 1;
+constexpr std::size_t kShardHeader = 256 * sizeof(std::int32_t);
+constexpr std::int64_t kByteVocabulary = 256;
+constexpr std::int64_t kGpt2Vocabulary = 50257;
+
+std::string contents(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file || text.fail()) {
+    throw BadInputError("data", fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
+  }
+  return std::move(text).str();
+}
+
+TokenFile shard_tokens(const std::string& path, const std::string& bytes) {
+  std::int32_t header[3];
+  std::memcpy(header, bytes.data(), sizeof(header));
+  if (header[1] != kShardVersion || bytes.size() < kShardHeader) {
+    throw BadInputError("data",
+                        fmt::format("{}: token shard of version {} and {} bytes: version {} and a "
+                                    "header of {} bytes are known",
+                                    path,
+                                    header[1],
+                                    bytes.size(),
+                                    kShardVersion,
+                                    kShardHeader));
+  }
+  const std::size_t body = bytes.size() - kShardHeader;
+  if (header[2] < 0 || body != static_cast<std::size_t>(header[2]) * sizeof(std::uint16_t)) {
+    throw BadInputError(
+        "data",
+        fmt::format("{}: the header names {} tokens, {} bytes follow it (truncated?)",
+                    path,
+                    header[2],
+                    body));
+  }
+  TokenFile file;
+  file.vocabulary = kGpt2Vocabulary;
+  file.tokens.resize(static_cast<std::size_t>(header[2]));
+  std::memcpy(file.tokens.data(), bytes.data() + kShardHeader, body);
+  for (std::size_t i = 0; i < file.tokens.size(); ++i) {
+    if (file.tokens[i] >= kGpt2Vocabulary) {
+      throw BadInputError(
+          "data",
+          fmt::format("{}: token {} is {}, beyond GPT-2's vocabulary", path, i, file.tokens[i]));
+    }
+  }
+  return file;
+}
+
+}  // namespace
+
+TokenFile text_tokens(const std::string& text) {
+  TokenFile file;
+  file.vocabulary = kByteVocabulary;
+  file.tokens.reserve(text.size());
+  for (const char c : text) {
+    file.tokens.push_back(static_cast<unsigned char>(c));
+  }
+  return file;
+}
+
+TokenFile read_tokens(const std::string& path) {
+  const std::string bytes = contents(path);
+  std::int32_t magic = 0;
+  if (bytes.size() >= 3 * sizeof(magic)) {
+    std::memcpy(&magic, bytes.data(), sizeof(magic));
+  }
+  return magic == kShardMagic ? shard_tokens(path, bytes) : text_tokens(bytes);
+}
+
+TrainingData::TrainingData(TokenFile file, std::int64_t seq) : file_(std::move(file)), seq_(seq) {
+  const auto tokens = static_cast<std::int64_t>(file_.tokens.size());
+  const std::int64_t all = tokens > 0 ? (tokens - 1) / seq : 0;
+  evaluation_samples_ = std::max<std::int64_t>(all / 10, 1);
+  training_samples_ = all - evaluation_samples_;
+  if (training_samples_ < 1) {
+    throw BadInputError(
+        "data",
+        fmt::format("{} tokens are too few: a sample to train on and one to evaluate need {}",
+                    tokens,
+                    2 * seq + 1));
+  }
+}
+
+void TrainingData::copy(bool evaluation,
+                        std::int64_t index,
+                        std::int64_t* inputs,
+                        std::int64_t* labels) const {
+  const std::int64_t first = ((evaluation ? training_samples_ : 0) + index) * seq_;
+  for (std::int64_t i = 0; i < seq_; ++i) {
+    const auto at = static_cast<std::size_t>(first + i);
+    if (inputs != nullptr) {
+      inputs[i] = file_.tokens[at];
+    }
+    if (labels != nullptr) {
+      labels[i] = file_.tokens[at + 1];
+    }
+  }
+}
+
+SampleOrder::SampleOrder(const SamplerSpec& spec) : spec_(spec), length_(sampler_length(spec)) {
+  if (length_ < 1) {
+    throw BadInputError(
+        "data",
+        fmt::format("{} samples for {} ranks: every rank needs one", spec.samples, spec.replicas));
+  }
+}
+
+std::int64_t SampleOrder::sample(std::int32_t rank, std::int64_t position) {
+  const std::int64_t epoch = position / length_;
+  const std::lock_guard lock(mutex_);
+  std::vector<std::int64_t>& order = orders_[{epoch, rank}];
+  if (order.empty()) {
+    SamplerSpec spec = spec_;
+    spec.epoch = static_cast<std::uint64_t>(epoch);
+    sampler_indices(spec, rank, order);
+    std::erase_if(orders_, [&](const auto& each) { return each.first.first + 1 < epoch; });
+    return orders_[{epoch, rank}][static_cast<std::size_t>(position % length_)];
+  }
+  return order[static_cast<std::size_t>(position % length_)];
+}
+
+}  // namespace lockstep::exec

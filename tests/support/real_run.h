@@ -1,0 +1,62 @@
+// Real runs of small scenarios for tests: batches from a counter, so that the same samples make up
+// a step however many ranks share it, and whole parameters put together from the ranks' shards.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/plan.h"
+#include "core/scenario.h"
+#include "executor/job.h"
+
+namespace lockstep::test {
+
+/// Parameters by name, whole, and the losses of the steps.
+struct RunResult {
+  std::map<std::string, std::vector<double>> parameters;
+  std::vector<double> losses;
+};
+
+/// The samples of a step are numbers [step * global, (step + 1) * global), dealt to data-parallel
+/// ranks in turn, as a distributed sampler does without shuffling.
+class CounterHost : public exec::Host {
+ public:
+  CounterHost(const Scenario& scenario, const Plan& plan);
+
+  void load(const exec::BatchRequest& request) override;
+  double learning_rate(std::int64_t) const override { return rate_; }
+  void loss(const exec::RunPlace& place, double value) override;
+  void shard(const exec::Shard& shard) override;
+  void commit(const exec::RunPlace&) override {}
+
+  RunResult result() const { return result_; }
+
+ private:
+  void features(const exec::Operand& to, std::int64_t at, std::int64_t sample) const;
+
+  const Scenario& scenario_;
+  const Plan& plan_;
+  double rate_;
+  std::mutex mutex_;
+  RunResult result_;
+};
+
+/// Init, `steps` steps and save of the resolved scenario.
+RunResult run_for_real(const Scenario& scenario, std::int64_t steps);
+/// The same for a plan that was made (or changed) elsewhere.
+RunResult run_plan(const Scenario& scenario, const Plan& plan, std::int64_t steps);
+
+/// The same samples a step on one rank, one micro-batch after another.
+Scenario on_one_rank(const Scenario& scenario);
+
+/// Largest of |a - b| / max(1, max|a|) over the tensor where it is largest; the tensor's name.
+struct Difference {
+  double relative = 0;
+  std::string tensor;
+};
+Difference difference(const RunResult& a, const RunResult& b);
+
+}  // namespace lockstep::test

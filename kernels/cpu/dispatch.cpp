@@ -1,10 +1,12 @@
 #include "kernels/cpu/dispatch.h"
 
 #include "kernels/cpu/activation.h"
+#include "kernels/cpu/attention.h"
 #include "kernels/cpu/batch_norm.h"
 #include "kernels/cpu/dropout.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/embedding.h"
+#include "kernels/cpu/gemm.h"
 #include "kernels/cpu/loss.h"
 #include "kernels/cpu/norm.h"
 #include "kernels/cpu/optimizer.h"
@@ -65,10 +67,12 @@ const Group& best() {
   template const Group<double>& best<Group<double>>()
 
 LOCKSTEP_GROUP(Activation);
+LOCKSTEP_GROUP(Attention);
 LOCKSTEP_GROUP(BatchNorm);
 LOCKSTEP_GROUP(Dropout);
 LOCKSTEP_GROUP(Elementwise);
 LOCKSTEP_GROUP(Embedding);
+LOCKSTEP_GROUP(EigenGemm);
 LOCKSTEP_GROUP(Loss);
 LOCKSTEP_GROUP(Norm);
 LOCKSTEP_GROUP(Optimizer);

@@ -1,13 +1,12 @@
 #include "kernels/cpu/scalars.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace lockstep::kernels::cpu {
 
 double clip_coefficient(double sum_of_squares, double max_norm) {
   const double coefficient = max_norm / (std::sqrt(sum_of_squares) + 1e-6);
-  return std::min(1.0, coefficient);
+  return coefficient > 1 ? 1 : coefficient;  // a NaN stays one
 }
 
 template <typename T>

@@ -1,6 +1,6 @@
 # Source lists are explicit, so a file that was never listed would silently not be built or tested.
 # Every .cpp must be named in the CMakeLists.txt of a folder above it.
-file(GLOB_RECURSE sources RELATIVE "${ROOT}" "${ROOT}/core/*.cpp" "${ROOT}/simulator/*.cpp" "${ROOT}/visualizer/*.cpp" "${ROOT}/cli/*.cpp" "${ROOT}/tests/*.cpp")
+file(GLOB_RECURSE sources RELATIVE "${ROOT}" "${ROOT}/core/*.cpp" "${ROOT}/kernels/*.cpp" "${ROOT}/simulator/*.cpp" "${ROOT}/visualizer/*.cpp" "${ROOT}/cli/*.cpp" "${ROOT}/tests/*.cpp")
 set(missing 0)
 foreach(source IN LISTS sources)
   set(listed FALSE)

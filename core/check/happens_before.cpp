@@ -4,8 +4,9 @@ namespace lockstep {
 
 HappensBefore::HappensBefore(const Program& program,
                              const std::vector<std::uint32_t>& never_launched)
-    : program_(program), clocks_(program.operations.size()) {
-  std::array<Clock, kStreamCount> streams{};
+    : queue_(program.operations.size()), clocks_(program.operations.size()) {
+  QueueNumbering numbering;
+  std::array<Clock, kQueueCount> queues{};
   Clock host{};
   auto skipped = never_launched.begin();
   for (std::uint32_t index = 0; index < clocks_.size(); ++index) {
@@ -14,20 +15,21 @@ HappensBefore::HappensBefore(const Program& program,
       ++skipped;
       continue;
     }
-    if (op.kind == OperationKind::kAlloc) {
+    if (!takes_place(op)) {
       continue;
     }
-    Clock& stream = streams[stream_of(index)];
+    queue_[index] = numbering.of(op);
+    Clock& queue = queues[queue_[index]];
     Clock& clock = clocks_[index];
-    clock = stream;
+    clock = queue;
     join(clock, host);
     for (const std::uint32_t on : program.dependencies_of(op)) {
       if (on < index) {
         join(clock, clocks_[on]);
       }
     }
-    clock[stream_of(index)] = index + 1;
-    stream = clock;
+    clock[queue_[index]] = index + 1;
+    queue = clock;
     if (op.has(kHostSync)) {
       join(host, clock);
     }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/queues.h"
+
 namespace lockstep {
 
 Progress::Progress(const CheckContext& context, int section, const MessagePartners& partners)
@@ -22,9 +24,9 @@ void Progress::fill_lines(int class_index) {
   state.states.assign(state.program->operations.size(), State::kWaiting);
   for (std::uint32_t index = 0; index < state.states.size(); ++index) {
     const Operation& op = state.program->operations[index];
-    // An alloc happens when the host passes it (R1): no stream waits for it.
-    if (op.kind == OperationKind::kAlloc || !context_.launches(section_, class_index, index)) {
-      state.states[index] = op.kind == OperationKind::kAlloc ? State::kDone : State::kWaiting;
+    // Alloc and free happen when the host passes them (R1): no stream waits for them.
+    if (!takes_place(op) || !context_.launches(section_, class_index, index)) {
+      state.states[index] = takes_place(op) ? State::kWaiting : State::kDone;
       continue;
     }
     stream_of(state, op).operations.push_back(index);

@@ -1,9 +1,9 @@
 // Rule "race": two accesses to the same memory, at least one of them a write, happen in a known
-// order (happens_before.h). Inputs and guards are reads, outputs are writes, and the free of a
-// buffer is a write of all of it. An alloc begins a new life: interpreters hand out memory only
-// when its former users are done. Sections follow each other completely.
+// order (happens_before.h). Inputs and guards are reads, outputs are writes. An alloc begins a new
+// life: interpreters hand out memory only when its former users are done. Sections follow each
+// other completely.
 //
-// A buffer is a row of segments; each remembers its last write and the reads since, one per stream.
+// A buffer is a row of segments; each remembers its last write and the reads since, one per queue.
 // That is enough: what came before the last write is ordered before it or was reported.
 //
 // Where views depend on coordinates that ranks of the class do not share, the first, the last and a
@@ -27,7 +27,7 @@ constexpr std::uint32_t kNobody = 0xffffffffU;
 struct Segment {
   std::int64_t begin = 0;
   std::uint32_t writer = kNobody;
-  std::array<std::uint32_t, kStreamCount> readers{};
+  std::array<std::uint32_t, kQueueCount> readers{};
 
   explicit Segment(std::int64_t at) : begin(at) { readers.fill(kNobody); }
 };
@@ -145,14 +145,10 @@ class RaceCheck {
 
   void visit(std::uint32_t index) {
     const Operation& op = program_.operations[index];
-    if (op.kind == OperationKind::kAlloc || op.kind == OperationKind::kFree) {
-      if (buffers_[op.buffer].alias_of != kNoBuffer) {
-        return;  // the memory lives on
-      }
-      if (op.kind == OperationKind::kAlloc) {
+    if (!takes_place(op)) {
+      const bool lives_on = buffers_[op.buffer].alias_of != kNoBuffer;
+      if (op.kind == OperationKind::kAlloc && !lives_on) {
         memory_[op.buffer].clear();
-      } else {
-        write(index, {op.buffer, 0, buffers_[op.buffer].bytes()});
       }
       return;
     }
@@ -171,10 +167,9 @@ class RaceCheck {
     if (looked_at_[range.buffer] == 0 || range.begin >= range.end) {
       return;
     }
-    const auto stream = static_cast<std::size_t>(program_.operations[index].stream);
     for (Segment& segment : memory_[range.buffer].cut(range.begin, range.end)) {
       check(segment.writer, index, range.buffer);
-      segment.readers[stream] = index;
+      segment.readers[order_.queue(index)] = index;
     }
   }
 

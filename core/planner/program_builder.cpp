@@ -114,6 +114,8 @@ ProgramBuilder::ProgramBuilder(PlanBuilder& tables, Mode mode) : tables_(tables)
 
 void ProgramBuilder::begin_section() {
   program_ = {};
+  queues_ = {};
+  queue_of_.clear();
   for (auto& row : synced_) {
     row.fill(-1);
   }
@@ -231,7 +233,6 @@ BufferId ProgramBuilder::alloc(Category category,
   state.reader.fill(kNoOperation);
   if (options.alias_of != kNoBuffer) {
     state.writer = state_[options.alias_of].writer;
-    state.writer_stream = state_[options.alias_of].writer_stream;
   }
   hold(category, buffer.storage == Storage::kDevice ? buffer.bytes() : 0);
   operations_ += multiplicity_;
@@ -257,18 +258,14 @@ void ProgramBuilder::free(BufferId id) {
     free_ids_[0].push_back(id);
     return;
   }
-  // The free belongs to the compute stream and waits for the last use on every other stream.
-  const View all = whole(id);
-  pending_.clear();
-  infer_dependencies(Stream::kCompute, {}, {&all, 1});
+  // It counts when the host passes it, and nothing waits for it: whoever lends the memory again
+  // sees to it that its users are done (PLAN.md, R1).
   state.live = false;
   Operation op = operation(OperationKind::kFree, {});
   op.buffer = id;
   op.dtype = buffer.dtype;
   op.first_view = static_cast<std::uint32_t>(program_.views.size());
   op.first_dependency = static_cast<std::uint32_t>(program_.dependencies.size());
-  op.dependencies = static_cast<std::uint16_t>(pending_.size());
-  program_.dependencies.insert(program_.dependencies.end(), pending_.begin(), pending_.end());
   program_.operations.push_back(op);
   if (buffer.lifetime == Lifetime::kStep) {
     free_ids_[key_of(buffer)].push_back(id);
@@ -382,15 +379,14 @@ OperationId ProgramBuilder::emit(Operation op, Views inputs, Views outputs, cons
     return 0;
   }
   pending_.clear();
-  infer_dependencies(op.stream, inputs, outputs);
+  const std::uint8_t queue = queues_.of(op);
+  infer_dependencies(queue, inputs, outputs);
   for (const OperationId after : extras.after) {
-    if (after != kNoOperation) {
-      depend(op.stream, after, program_.operations[after].stream);
-    }
+    depend(queue, after);
   }
   if (op.guard != kNoBuffer) {
     const View flag = whole(op.guard);
-    infer_dependencies(op.stream, {&flag, 1}, {});
+    infer_dependencies(queue, {&flag, 1}, {});
   }
   const OperationId id = next_operation();
   op.inputs = static_cast<std::uint8_t>(inputs.size());
@@ -403,6 +399,8 @@ OperationId ProgramBuilder::emit(Operation op, Views inputs, Views outputs, cons
   op.dependencies = static_cast<std::uint16_t>(pending_.size());
   program_.dependencies.insert(program_.dependencies.end(), pending_.begin(), pending_.end());
   program_.operations.push_back(op);
+  queue_of_.resize(program_.operations.size());
+  queue_of_[id] = queue;
   if (op.guard != kNoBuffer) {
     const View flag = whole(op.guard);
     record_use(op.stream, id, {&flag, 1}, {});
@@ -413,11 +411,11 @@ OperationId ProgramBuilder::emit(Operation op, Views inputs, Views outputs, cons
 
 // ---- dependencies ------------------------------------------------------------------------------
 
-void ProgramBuilder::depend(Stream stream, OperationId on, Stream on_stream) {
-  if (on == kNoOperation || on_stream == stream) {
+void ProgramBuilder::depend(std::uint8_t queue, OperationId on) {
+  if (on == kNoOperation || queue_of_[on] == queue) {
     return;
   }
-  std::int64_t& synced = synced_[index_of(stream)][index_of(on_stream)];
+  std::int64_t& synced = synced_[queue][queue_of_[on]];
   if (synced >= static_cast<std::int64_t>(on)) {
     return;
   }
@@ -425,21 +423,21 @@ void ProgramBuilder::depend(Stream stream, OperationId on, Stream on_stream) {
   pending_.push_back(on);
 }
 
-void ProgramBuilder::infer_dependencies(Stream stream, Views inputs, Views outputs) {
+void ProgramBuilder::infer_dependencies(std::uint8_t queue, Views inputs, Views outputs) {
   const auto lender = [this](BufferId id) {
     return buffers_[id].alias_of == kNoBuffer ? id : buffers_[id].alias_of;
   };
   for (const View& view : inputs) {
     LOCKSTEP_CHECK(state_[view.buffer].live, "operation reads a buffer that is not allocated");
     const BufferState& state = state_[lender(view.buffer)];
-    depend(stream, state.writer, state.writer_stream);
+    depend(queue, state.writer);
   }
   for (const View& view : outputs) {
     LOCKSTEP_CHECK(state_[view.buffer].live, "operation writes a buffer that is not allocated");
     const BufferState& state = state_[lender(view.buffer)];
-    depend(stream, state.writer, state.writer_stream);
-    for (int other = 0; other < kStreamCount; ++other) {
-      depend(stream, state.reader[static_cast<std::size_t>(other)], static_cast<Stream>(other));
+    depend(queue, state.writer);
+    for (const OperationId reader : state.reader) {
+      depend(queue, reader);
     }
   }
 }
@@ -454,7 +452,6 @@ void ProgramBuilder::record_use(Stream stream, OperationId id, Views inputs, Vie
     BufferState& state = state_[lender == kNoBuffer ? view.buffer : lender];
     LOCKSTEP_CHECK(state.live, "operation writes a buffer that is not allocated");
     state.writer = id;
-    state.writer_stream = stream;
     state.reader.fill(kNoOperation);
   }
 }

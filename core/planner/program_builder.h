@@ -28,6 +28,7 @@
 #include "core/plan.h"
 #include "core/plan_summary.h"
 #include "core/planner/segment_fragments.h"
+#include "core/queues.h"
 
 namespace lockstep {
 
@@ -251,7 +252,6 @@ class ProgramBuilder {
     bool live = false;
     std::uint8_t owners = 0;
     OperationId writer = kNoOperation;
-    Stream writer_stream = Stream::kCompute;
     std::array<OperationId, kStreamCount> reader{};
   };
   /// What names a peak: the operation after it.
@@ -319,8 +319,8 @@ class ProgramBuilder {
   void hold(Category category, std::int64_t bytes);
   void merge_peak(const MemoryPeak& peak, std::int64_t peak_total, bool open);
   void meet(const Name& name, const Place& place);
-  void depend(Stream stream, OperationId on, Stream on_stream);
-  void infer_dependencies(Stream stream, Views inputs, Views outputs);
+  void depend(std::uint8_t queue, OperationId on);
+  void infer_dependencies(std::uint8_t queue, Views inputs, Views outputs);
   void record_use(Stream stream, OperationId id, Views inputs, Views outputs);
   BufferId new_buffer(const Buffer& buffer);
   void push_frame();
@@ -356,8 +356,10 @@ class ProgramBuilder {
   std::vector<Buffer> buffers_;
   std::vector<BufferState> state_;
   std::unordered_map<std::uint64_t, std::vector<BufferId>> free_ids_;
-  /// synced_[a][b]: stream a is already ordered after operation synced_[a][b] of stream b.
-  std::array<std::array<std::int64_t, kStreamCount>, kStreamCount> synced_{};
+  QueueNumbering queues_;
+  std::vector<std::uint8_t> queue_of_;  ///< by operation of the section
+  /// synced_[a][b]: queue a is already ordered after operation synced_[a][b] of queue b.
+  std::array<std::array<std::int64_t, kQueueCount>, kQueueCount> synced_{};
   std::vector<std::uint32_t> pending_;  ///< dependencies of the operation being built
 
   CategoryBytes held_{};

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/error.h"
 #include "executor/cpu_device.h"
 #include "tests/support/catch.h"
 #include "tests/support/scale.h"

@@ -162,6 +162,7 @@ void PartitionedOptimizer::start_pass() {
 }
 
 void PartitionedOptimizer::begin_step(ProgramBuilder&, int) {
+  reduction_ = kNoOperation;
   std::fill(written_.begin(), written_.end(), std::uint8_t{0});
   start_pass();
 }
@@ -262,7 +263,8 @@ void PartitionedOptimizer::free_message(ProgramBuilder& b) {
   }
 }
 
-/// Stage 2: gradients move into a message, are freed, and only this rank's slice comes back.
+/// Stage 2: gradients move into a message, are freed, and only this rank's slice comes back. One
+/// message is under way at a time: the next is filled when the last is reduced.
 void PartitionedOptimizer::reduce_message(ProgramBuilder& b, int bucket) {
   Shard& each = shard(bucket);
   const std::uint8_t group = b.tables().communicator(mask_of(Axis::kData));
@@ -278,13 +280,13 @@ void PartitionedOptimizer::reduce_message(ProgramBuilder& b, int bucket) {
   const View sum = b.whole(each.reduced);
   const Shape shape{{each.slice_elements}};
   if (deepspeed()) {
-    b.collective(Collective::kAllReduce,
-                 group,
-                 reduction(),
-                 all.elements,
-                 all,
-                 all,
-                 {.stream = Stream::kData});
+    reduction_ = b.collective(Collective::kAllReduce,
+                              group,
+                              reduction(),
+                              all.elements,
+                              all,
+                              all,
+                              {.stream = Stream::kData});
     const View own[] = {sum, slice(each.message, each)};
     if (first) {
       b.compute(Work::kPack, shape, Views(own + 1, 1), Views(&sum, 1), {.stream = Stream::kData});
@@ -299,13 +301,13 @@ void PartitionedOptimizer::reduce_message(ProgramBuilder& b, int bucket) {
                                           context_.gradient_dtype,
                                           each.slice_elements,
                                           {.layout = each.layout});
-  b.collective(Collective::kReduceScatter,
-               group,
-               reduction(),
-               each.slice_elements,
-               all,
-               b.whole(output),
-               {.stream = Stream::kData});
+  reduction_ = b.collective(Collective::kReduceScatter,
+                            group,
+                            reduction(),
+                            each.slice_elements,
+                            all,
+                            b.whole(output),
+                            {.stream = Stream::kData});
   if (!first) {
     const View operands[] = {sum, b.whole(output)};
     b.compute(
@@ -333,7 +335,7 @@ void PartitionedOptimizer::fill_message(ProgramBuilder& b, Shard& each) {
               Shape{{count}},
               parts,
               Views(&all, 1),
-              {.scalar = pre_division(b), .layout = each.layout});
+              {.scalar = pre_division(b), .layout = each.layout, .after = {&reduction_, 1}});
   }
   for (const std::int32_t parameter : each.parameters) {
     b.free(std::exchange(gradient_[static_cast<std::size_t>(parameter)], kNoBuffer));

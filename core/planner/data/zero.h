@@ -88,8 +88,9 @@ class PartitionedOptimizer : public DataParallelism {
   std::vector<BufferId> weight_;       ///< by parameter: a view of its bucket's values
   std::vector<BufferId> gradient_;     ///< by parameter: stage 1 a view of the bucket's gradients
   std::vector<std::uint8_t> written_;  ///< by parameter: gradient has been written in this step
-  int in_flight_ = -1;                 ///< stage 2: bucket whose message is not freed yet
-  BufferId added_ = kNoBuffer;         ///< its slice, when that was added to an earlier gradient
+  OperationId reduction_ = kNoOperation;  ///< stage 2: of the message that was last under way
+  int in_flight_ = -1;                    ///< stage 2: bucket whose message is not freed yet
+  BufferId added_ = kNoBuffer;            ///< its slice, when that was added to an earlier gradient
   int next_ = 0;
 };
 

@@ -116,6 +116,7 @@ void ProgramBuilder::begin_section() {
   program_ = {};
   queues_ = {};
   queue_of_.clear();
+  compute_waits_.clear();
   for (auto& row : synced_) {
     row.fill(-1);
   }
@@ -383,6 +384,11 @@ OperationId ProgramBuilder::emit(Operation op, Views inputs, Views outputs, cons
   infer_dependencies(queue, inputs, outputs);
   for (const OperationId after : extras.after) {
     depend(queue, after);
+  }
+  if (queue == index_of(Stream::kCompute)) {
+    for (const OperationId waited : std::exchange(compute_waits_, {})) {
+      depend(queue, waited);
+    }
   }
   if (op.guard != kNoBuffer) {
     const View flag = whole(op.guard);

@@ -238,6 +238,12 @@ class ProgramBuilder {
     begin_piece();
   }
   /// Counting: from now on only memory is followed, not operations.
+  /// The compute stream waits for `operation` before what is put on it next.
+  void wait(OperationId operation) {
+    if (!counting() && operation != kNoOperation) {
+      compute_waits_.push_back(operation);
+    }
+  }
   void mute(bool muted) { muted_ = counting() && muted; }
 
   std::int64_t held(Category category) const { return held_[static_cast<std::size_t>(category)]; }
@@ -356,6 +362,7 @@ class ProgramBuilder {
   std::vector<Buffer> buffers_;
   std::vector<BufferState> state_;
   std::unordered_map<std::uint64_t, std::vector<BufferId>> free_ids_;
+  std::vector<OperationId> compute_waits_;  ///< for the next operation of the compute stream
   QueueNumbering queues_;
   std::vector<std::uint8_t> queue_of_;  ///< by operation of the section
   /// synced_[a][b]: queue a is already ordered after operation synced_[a][b] of queue b.

@@ -316,10 +316,12 @@ class Writer {
   };
 
   void waits(const Operation& op) {
-    if (op.stream != Stream::kCompute) {
+    // What a copy-in waits for, the gather that it begins waits for.
+    const bool copies_in = op.stream == Stream::kCopy;
+    if (op.stream != Stream::kCompute && !copies_in) {
       return;
     }
-    if (options_.waits == SequenceOptions::Waits::kData) {
+    if (options_.waits == SequenceOptions::Waits::kData && !copies_in) {
       wait_if([&](const Outstanding& each) { return reads_result(op, each.index); });
     } else if (options_.waits == SequenceOptions::Waits::kAll) {
       // A dependency on an operation of another stream is one on all that this stream did before.

@@ -344,6 +344,7 @@ void ShardedParameters::after_backward(ProgramBuilder& b, int position, const Pa
 
 void ShardedParameters::wait_pending(ProgramBuilder& b) {
   if (pending_ != kNoUnit) {
+    b.wait(last_reduction_);
     b.free(std::exchange(unit(pending_).pending, kNoBuffer));
     if (added_ != kNoBuffer) {
       b.free(std::exchange(added_, kNoBuffer));
@@ -356,14 +357,13 @@ void ShardedParameters::wait_pending(ProgramBuilder& b) {
 /// shard in the reduction dtype, and reduces into the sharded gradient.
 void ShardedParameters::reduce(ProgramBuilder& b, int index) {
   Unit& each = unit(index);
-  const OperationId outstanding = last_reduction_;
   wait_pending(b);
   const DType dtype = reduce_dtype();
   const BufferId input = b.alloc(
       Category::kCommunication, dtype, each.shard_elements * shards(), {.layout = each.layout});
   const bool by_tokens = context_.training().loss_mean == LossMean::kGlobalTokens;
   const bool predivides = options().kind == DataKind::kZero3 && !by_tokens;
-  pack_gradients(b, each, input, outstanding, predivides);
+  pack_gradients(b, each, input, predivides);
   const Reduction reduction = by_tokens || predivides ? Reduction::kSum : Reduction::kAverage;
   const bool first = each.gradient == kNoBuffer;
   const BufferId output = b.alloc(first ? Category::kGradient : Category::kCommunication,
@@ -412,8 +412,10 @@ DType ShardedParameters::reduce_dtype() const {
   return options().kind == DataKind::kZero3 ? context_.gradient_dtype : context_.wide_dtype;
 }
 
-void ShardedParameters::pack_gradients(
-    ProgramBuilder& b, Unit& each, BufferId input, OperationId outstanding, bool predivides) {
+void ShardedParameters::pack_gradients(ProgramBuilder& b,
+                                       Unit& each,
+                                       BufferId input,
+                                       bool predivides) {
   std::vector<View> parts;
   const View whole = b.whole(input);
   for (std::size_t first = 0; first < each.parameters.size(); first += kMostOperands) {
@@ -426,7 +428,6 @@ void ShardedParameters::pack_gradients(
     }
     Extras extras;
     extras.layout = each.layout;
-    extras.after = {&outstanding, 1};
     extras.scalar = predivides ? b.tables().factor(1, shards()) : kNoScalar;
     b.compute(Work::kPack, Shape{{count}}, parts, Views(&whole, 1), extras);
   }
@@ -435,10 +436,12 @@ void ShardedParameters::pack_gradients(
   }
 }
 
-/// The root's callback at the end of every backward waits for the last reduce-scatter.
+/// The root's callback at the end of every backward waits for the last reduce-scatter, and the first
+/// copy-in of the next forward for what the compute stream has waited for.
 void ShardedParameters::end_microbatch(ProgramBuilder& b, const Pass&) {
   if (!keeps_until_last()) {
     wait_pending(b);
+    gather_after_ = last_reduction_;
   }
 }
 

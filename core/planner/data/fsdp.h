@@ -87,8 +87,7 @@ class ShardedParameters : public DataParallelism {
   void unshard(ProgramBuilder& b, int index, bool forward);
   void reshard(ProgramBuilder& b, Unit& each);
   void reduce(ProgramBuilder& b, int index);
-  void pack_gradients(
-      ProgramBuilder& b, Unit& each, BufferId input, OperationId outstanding, bool predivides);
+  void pack_gradients(ProgramBuilder& b, Unit& each, BufferId input, bool predivides);
   void wait_pending(ProgramBuilder& b);
   View shard_view(ProgramBuilder& b, std::int32_t parameter, BufferId buffer) const;
   std::int64_t elements(std::int32_t parameter) const;

@@ -255,6 +255,7 @@ void PartitionedOptimizer::reduce_in_place(ProgramBuilder& b, Shard& each) {
 
 void PartitionedOptimizer::free_message(ProgramBuilder& b) {
   if (in_flight_ >= 0) {
+    b.wait(reduction_);
     b.free(std::exchange(shard(in_flight_).message, kNoBuffer));
     if (added_ != kNoBuffer) {
       b.free(std::exchange(added_, kNoBuffer));
@@ -335,7 +336,7 @@ void PartitionedOptimizer::fill_message(ProgramBuilder& b, Shard& each) {
               Shape{{count}},
               parts,
               Views(&all, 1),
-              {.scalar = pre_division(b), .layout = each.layout, .after = {&reduction_, 1}});
+              {.scalar = pre_division(b), .layout = each.layout});
   }
   for (const std::int32_t parameter : each.parameters) {
     b.free(std::exchange(gradient_[static_cast<std::size_t>(parameter)], kNoBuffer));

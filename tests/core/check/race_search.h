@@ -25,13 +25,15 @@ class Reachability {
     bits_.assign(program.operations.size() * words_, 0);
     for (std::size_t i = 0; i < program.operations.size(); ++i) {
       const Operation& op = program.operations[i];
-      if (op.kind == OperationKind::kAlloc) {
+      if (is_memory(op)) {
         continue;
       }
       for (std::size_t j = 0; j < i; ++j) {
         const Operation& other = program.operations[j];
-        if (other.kind != OperationKind::kAlloc &&
-            (other.stream == op.stream || other.has(kHostSync))) {
+        // Messages of different pairs of ranks pass one another.
+        const bool in_order = other.stream == op.stream && other.peer == op.peer &&
+                              (op.peer == kNoPeer || other.kind == op.kind);
+        if (!is_memory(other) && (in_order || other.has(kHostSync))) {
           add(i, j);
         }
       }
@@ -46,6 +48,10 @@ class Reachability {
   }
 
  private:
+  /// Alloc and free count when the host passes them.
+  static bool is_memory(const Operation& op) {
+    return op.kind == OperationKind::kAlloc || op.kind == OperationKind::kFree;
+  }
   void add(std::size_t i, std::size_t j) {
     if (before(j, i)) {
       return;
@@ -81,8 +87,6 @@ inline std::vector<std::vector<Access>> accesses_of(const Plan& plan,
     const Operation& op = program.operations[index];
     if (op.kind == OperationKind::kAlloc) {
       ++lives[op.buffer];
-    } else if (op.kind == OperationKind::kFree && buffers[op.buffer].alias_of == kNoBuffer) {
-      add(index, {op.buffer, Axis::kNone, 0, buffers[op.buffer].elements, 0}, true);
     }
     for (const View& view : program.inputs_of(op)) {
       add(index, view, false);

@@ -95,19 +95,24 @@ TEST_CASE("Operations of one stream need no dependencies") {
   CHECK(program.dependencies.empty());
 }
 
-TEST_CASE("A free waits for uses on all other streams, and streams remember what they waited for") {
+TEST_CASE("A free waits for nothing; the compute stream waits where it is told to, and remembers it") {
   Bench bench;
   const BufferId x = bench.buffer();
-  const OperationId send = bench.run(Stream::kPipeline, {x}, {});
+  const OperationId sum = bench.run(Stream::kData, {}, {x});
+  const OperationId shown = bench.run(Stream::kData, {x}, {});
   bench.b.free(x);
   const OperationId free = bench.b.next_operation() - 1;
   const BufferId y = bench.buffer();
   const OperationId late = bench.run(Stream::kPipeline, {}, {y});
+  bench.b.wait(shown);
   const OperationId read = bench.run(Stream::kCompute, {y}, {});
+  bench.b.wait(sum);  // before what was waited for already
+  const OperationId again = bench.run(Stream::kCompute, {y}, {});
   const Program program = bench.b.end_section();
   CHECK(program.operations[free].kind == OperationKind::kFree);
-  CHECK(bench.dependencies(program, free) == Ids{send});
-  CHECK(bench.dependencies(program, read) == Ids{late});
+  CHECK(bench.dependencies(program, free) == Ids{});
+  CHECK(bench.dependencies(program, read) == Ids{late, shown});
+  CHECK(bench.dependencies(program, again) == Ids{});
 }
 
 TEST_CASE("Explicit dependencies are added to the inferred ones") {

@@ -32,18 +32,17 @@ void BlockCache::give_back(const Block& block) {
 }
 
 BlockCache::Block BlockCache::fresh(std::int64_t bytes) {
-  Block block;
-  block.capacity = std::max(bytes, kAlignment);
-  const bool huge = block.capacity >= kHugePage;
+  const bool huge = bytes >= kHugePage;
   const auto alignment = static_cast<std::size_t>(huge ? kHugePage : kAlignment);
-  const auto size =
-      (static_cast<std::size_t>(block.capacity) + alignment - 1) / alignment * alignment;
-  block.capacity = static_cast<std::int64_t>(size);
-  block.memory = static_cast<std::byte*>(std::aligned_alloc(alignment, size));
-  if (huge && block.memory != nullptr) {
-    madvise(block.memory, size, MADV_HUGEPAGE);  // advice: nothing depends on it
+  const auto size = static_cast<std::size_t>(bytes);
+  void* memory = nullptr;
+  if (posix_memalign(&memory, alignment, size) != 0) {
+    return {};
   }
-  return block;
+  if (huge) {
+    madvise(memory, size, MADV_HUGEPAGE);  // advice: nothing depends on it
+  }
+  return {static_cast<std::byte*>(memory), bytes, {}};
 }
 
 void BlockCache::release(const Block& block) {

@@ -36,7 +36,7 @@ class BlockCache {
   /// memory == nullptr: the machine has none either.
   template <typename Reached>
   Block take(std::int64_t bytes, Reached reached) {
-    const std::int64_t wanted = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    const std::int64_t wanted = (bytes / kAlignment + 1) * kAlignment;
     for (std::size_t i = first_of(wanted); i < free_.size(); ++i) {
       if (free_[i].capacity > wanted + wanted / 4) {
         break;

@@ -55,10 +55,12 @@ void reduce_slice(Exchange& x, Slice slice, int first, int last) {
     for (int k = 0; x.is_observed() && k < x.size(); ++k) {
       x.report(0, k, x.rank(), x.rank(), bytes, start);
     }
+    const Clock::time_point sent = x.is_observed() ? Clock::now() : Clock::time_point();
     for (int k = first; k < last; ++k) {
-      x.move(1, x.rank(), k, x.rank(), bytes, [&] {
-        Exchange::copy(x.out(k, begin), x.out(keeper, begin), bytes);
-      });
+      Exchange::copy(x.out(k, begin), x.out(keeper, begin), bytes);
+    }
+    for (int k = first; x.is_observed() && k < last; ++k) {
+      x.report(1, x.rank(), k, x.rank(), bytes, sent);
     }
   }
 }
@@ -87,36 +89,40 @@ void reduce_scatter(Exchange& x) {
   }
 }
 
-/// Copies `elements` from member src's input at `from` to this member's output at `to`.
-void fetch(Exchange& x, int src, std::int64_t from, std::int64_t to, std::int64_t elements) {
-  const std::int64_t bytes = x.bytes_of(elements);
-  x.move(0, src, x.rank(), src, bytes, [&] {
-    Exchange::copy(x.out(x.rank(), to), x.in(src, from), bytes);
-  });
-}
-
-/// From all members, this one's own first, then from the right: not all from the same at once.
-template <typename Fetch>
-void from_all(const Exchange& x, Fetch fetch_from) {
-  for (int i = 0; i < x.size(); ++i) {
-    fetch_from((x.rank() + i) % x.size());
+/// Calls `act(src, from, to)` for every block that this member takes: from element `from` of member
+/// src's input to element `to` of its output. Its own first, then its right neighbour's and so on,
+/// so that not all read from the same member at once.
+template <typename Act>
+void each_block(const Exchange& x, Act act) {
+  const Transfer& op = x.transfer();
+  const std::int64_t n = op.elements;
+  const bool all_to_all = op.collective == Collective::kAllToAll;
+  if (op.collective == Collective::kBroadcast && x.has_out(x.rank())) {
+    act(op.peer, std::int64_t{0}, std::int64_t{0});
+  } else if (op.collective == Collective::kScatter) {
+    act(op.peer, x.rank() * n, std::int64_t{0});
+  } else if (all_to_all || op.collective == Collective::kAllGather ||
+             (op.collective == Collective::kGather && x.rank() == op.peer)) {
+    const std::int64_t block = all_to_all ? n / x.size() : n;
+    for (int i = 0; i < x.size(); ++i) {
+      const int k = (x.rank() + i) % x.size();
+      act(k, all_to_all ? x.rank() * block : 0, k * block);
+    }
   }
 }
 
 void copy_direct(Exchange& x) {
   const Transfer& op = x.transfer();
-  const std::int64_t n = op.elements;
-  const bool has_out = x.has_out(x.rank());
-  if (op.collective == Collective::kAllGather ||
-      (op.collective == Collective::kGather && x.rank() == op.peer)) {
-    from_all(x, [&](int k) { fetch(x, k, 0, k * n, n); });
-  } else if (op.collective == Collective::kBroadcast && has_out) {
-    fetch(x, op.peer, 0, 0, n);
-  } else if (op.collective == Collective::kScatter) {
-    fetch(x, op.peer, x.rank() * n, 0, n);
-  } else if (op.collective == Collective::kAllToAll) {
-    const std::int64_t block = n / x.size();
-    from_all(x, [&](int k) { fetch(x, k, x.rank() * block, k * block, block); });
+  const bool parts = op.collective == Collective::kAllToAll;
+  const std::int64_t bytes = x.bytes_of(parts ? op.elements / x.size() : op.elements);
+  const Clock::time_point start = Clock::now();
+  each_block(x, [&](int src, std::int64_t from, std::int64_t to) {
+    Exchange::copy(x.out(x.rank(), to), x.in(src, from), bytes);
+  });
+  if (x.is_observed()) {
+    each_block(x, [&](int src, std::int64_t, std::int64_t) {
+      x.report(0, src, x.rank(), src, bytes, start);
+    });
   }
 }
 

@@ -24,7 +24,7 @@ class LocalGroup;
 struct LocalOptions {
   std::chrono::nanoseconds timeout = std::chrono::minutes(10);
   Algorithm algorithm = Algorithm::kAuto;  ///< of transfers that leave it open
-  LinkLimit link;                          ///< of every ordered pair of ranks
+  LinkLimit link = {};                     ///< of every ordered pair of ranks
   bool record_moves = false;               ///< keep every chunk move, for the stepper
 };
 

@@ -4,6 +4,7 @@
 #include <ctime>
 
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -17,6 +18,10 @@ void Waker::pause() noexcept {
 #elif defined(__aarch64__)
   asm volatile("yield");
 #endif
+}
+
+void Waker::offer() noexcept {
+  sched_yield();
 }
 
 void Waker::wake_all() noexcept {

@@ -59,7 +59,7 @@ TEST_CASE("issued transfers run beside the host, in order, on the stream that wa
                      }));
     }
     device.synchronize();
-    CHECK(x == std::vector<float>(1000, static_cast<float>(rank + 1)));
+    RANK_CHECK(x == std::vector<float>(1000, static_cast<float>(rank + 1)));
   });
 }
 
@@ -78,21 +78,21 @@ TEST_CASE("everything issued is recorded, in order") {
     communicator.run(
         message(rank == 0 ? OperationKind::kSend : OperationKind::kRecv, 1 - rank, 9, x));
     const auto issued = communicator.issued();
-    REQUIRE(issued.size() == 3);
-    CHECK(issued[0] == IssuedTransfer{OperationKind::kCollective,
-                                      Collective::kAllReduce,
-                                      Reduction::kSum,
-                                      DType::kFp32,
-                                      -1,
-                                      0,
-                                      8});
-    CHECK(issued[1].collective == Collective::kBroadcast);
-    CHECK(issued[1].dtype == DType::kBf16);
-    CHECK(issued[1].peer == 1);
-    CHECK(issued[2].kind == (rank == 0 ? OperationKind::kSend : OperationKind::kRecv));
-    CHECK(issued[2].tag == 9);
+    RANK_CHECK(issued.size() == 3);
+    RANK_CHECK(issued[0] == IssuedTransfer{OperationKind::kCollective,
+                                           Collective::kAllReduce,
+                                           Reduction::kSum,
+                                           DType::kFp32,
+                                           -1,
+                                           0,
+                                           8});
+    RANK_CHECK(issued[1].collective == Collective::kBroadcast);
+    RANK_CHECK(issued[1].dtype == DType::kBf16);
+    RANK_CHECK(issued[1].peer == 1);
+    RANK_CHECK(issued[2].kind == (rank == 0 ? OperationKind::kSend : OperationKind::kRecv));
+    RANK_CHECK(issued[2].tag == 9);
     communicator.forget_issued();
-    CHECK(communicator.issued().empty());
+    RANK_CHECK(communicator.issued().empty());
   });
 }
 
@@ -123,23 +123,23 @@ TEST_CASE("a split is a mesh axis: groups by colour, order by key") {
     Communicator& world = *communicators[static_cast<std::size_t>(rank)];
     const auto row = world.split(rank / 3, rank);
     const auto column = world.split(rank % 3, -rank);
-    CHECK(row->size() == 3);
-    CHECK(row->rank() == rank % 3);
-    REQUIRE(column->size() == 2);
-    CHECK(column->rank() == 1 - rank / 3);  // keys turn the order around
-    CHECK(column->members()[0] == rank % 3 + 3);
+    RANK_CHECK(row->size() == 3);
+    RANK_CHECK(row->rank() == rank % 3);
+    RANK_CHECK(column->size() == 2);
+    RANK_CHECK(column->rank() == 1 - rank / 3);  // keys turn the order around
+    RANK_CHECK(column->members()[0] == rank % 3 + 3);
     std::vector<float> x{static_cast<float>(rank)};
     row->run(sum_of(x));
-    CHECK(x[0] == (rank < 3 ? 3 : 12));
+    RANK_CHECK(x[0] == (rank < 3 ? 3 : 12));
     column->run(sum_of(x));
-    CHECK(x[0] == 15);
+    RANK_CHECK(x[0] == 15);
     const auto odd = world.split(rank % 2 == 0 ? -1 : 0, 0);
-    CHECK((odd == nullptr) == (rank % 2 == 0));
+    RANK_CHECK((odd == nullptr) == (rank % 2 == 0));
     const auto inner = row->split(row->rank() == 0 ? 0 : 1, 0);
-    CHECK(inner->size() == (rank % 3 == 0 ? 1 : 2));
+    RANK_CHECK(inner->size() == (rank % 3 == 0 ? 1 : 2));
     std::vector<float> y{1};
     inner->run(sum_of(y));
-    CHECK(y[0] == static_cast<float>(inner->size()));
+    RANK_CHECK(y[0] == static_cast<float>(inner->size()));
   });
 }
 
@@ -155,7 +155,7 @@ TEST_CASE("messages are matched by tag, not by order") {
       std::vector<float> y(3 + which, rank == 0 ? static_cast<float>(which) : 0);
       communicator.run(
           message(rank == 0 ? OperationKind::kSend : OperationKind::kRecv, 1 - rank, which, y));
-      CHECK(y == x);
+      RANK_CHECK(y == x);
     }
   });
 }
@@ -170,7 +170,7 @@ TEST_CASE("messages of one tag keep their order, and both directions cross") {
       communicator.run(message(OperationKind::kSend, 1 - rank, 1, x));
       std::fill(x.begin(), x.end(), -1);  // a send is done when it returns
       communicator.run(message(OperationKind::kRecv, 1 - rank, 1, y));
-      CHECK(y == std::vector<double>(10, i * 2 + 1 - rank));
+      RANK_CHECK(y == std::vector<double>(10, i * 2 + 1 - rank));
     }
   });
 }
@@ -201,7 +201,7 @@ TEST_CASE("random messages between random ranks all arrive") {
       if (post.dst == rank) {
         std::vector<float> x(post.count);
         communicator.run(message(OperationKind::kRecv, post.src, post.tag, x));
-        CHECK(x == std::vector<float>(post.count, static_cast<float>(post.tag)));
+        RANK_CHECK(x == std::vector<float>(post.count, static_cast<float>(post.tag)));
       }
     }
   });
@@ -220,7 +220,7 @@ std::vector<std::vector<ChunkMove>> moves_of(int ranks, Algorithm algorithm, std
     communicator.run(op);
     moves[static_cast<std::size_t>(rank)].assign(communicator.moves().begin(),
                                                  communicator.moves().end());
-    CHECK(x == std::vector<float>(elements, static_cast<float>(ranks)));
+    RANK_CHECK(x == std::vector<float>(elements, static_cast<float>(ranks)));
   });
   return moves;
 }
@@ -277,14 +277,17 @@ TEST_CASE("under a throttle a collective takes at least what its moves need") {
       communicator.run(sum_of(x, algorithm));
       seconds[static_cast<std::size_t>(rank)] =
           std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-      CHECK(x[0] == kRanks);
+      RANK_CHECK(x[0] == kRanks);
       for (const ChunkMove& move : communicator.moves()) {
         const double needed = 0.002 + static_cast<double>(move.bytes) / bandwidth;
-        CHECK(static_cast<double>(move.t1 - move.t0) * 1e-9 >= needed * 0.999);
+        RANK_CHECK(static_cast<double>(move.t1 - move.t0) * 1e-9 >= needed * 0.999);
       }
     });
-    // Ring and direct: 2 (n - 1) moves of a third, one after the other on each rank.
-    CHECK(*std::min_element(seconds.begin(), seconds.end()) >= 4 * (0.002 + 0.01));
+    // Moves of a third: 2 (n - 1) of a ring are one after the other; direct has two steps, in each
+    // of which a rank uses its links to all others.
+    const int steps = algorithm == Algorithm::kRing ? 4 : 2;
+    const double third = 0.998 * 0.01;  // slices end at multiples of 64 elements
+    CHECK(*std::min_element(seconds.begin(), seconds.end()) >= steps * (0.002 + third));
   }
 }
 
@@ -297,7 +300,7 @@ TEST_CASE("a throttled message arrives no earlier than its link allows") {
       communicators[static_cast<std::size_t>(rank)]->run(
           message(rank == 0 ? OperationKind::kSend : OperationKind::kRecv, 1 - rank, 0, x));
     }
-    CHECK(std::chrono::steady_clock::now() - begin >= 21ms);
+    RANK_CHECK(std::chrono::steady_clock::now() - begin >= 21ms);
   });
 }
 

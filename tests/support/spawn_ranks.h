@@ -2,14 +2,41 @@
 //
 //     spawn_ranks(4, [&](int rank) { communicators[rank]->run({...}); });   // rethrows the first
 //     const std::vector<std::string> errors = failures_of(4, ...);           // "" where none
+//
+// Catch2's macros are for one thread. Inside a rank use RANK_CHECK(condition): it notes what is
+// false and goes on (a rank that stopped would leave the others waiting); spawn_ranks() reports it.
 #pragma once
 
 #include <exception>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "tests/support/catch.h"
+
+#define RANK_CHECK(...) ::lockstep::test::rank_check((__VA_ARGS__), #__VA_ARGS__, __LINE__)
+
 namespace lockstep::test {
+
+/// What RANK_CHECK found false.
+struct RankFaults {
+  std::mutex mutex;
+  std::vector<std::string> texts;
+
+  static RankFaults& all() {
+    static RankFaults faults;
+    return faults;
+  }
+};
+
+inline void rank_check(bool condition, const char* text, int line) {
+  if (!condition) {
+    RankFaults& faults = RankFaults::all();
+    const std::lock_guard lock(faults.mutex);
+    faults.texts.push_back("line " + std::to_string(line) + ": " + text);
+  }
+}
 
 template <typename Body>
 std::vector<std::exception_ptr> exceptions_of(int ranks, Body body) {
@@ -27,6 +54,10 @@ std::vector<std::exception_ptr> exceptions_of(int ranks, Body body) {
   for (std::thread& thread : threads) {
     thread.join();
   }
+  for (const std::string& fault : RankFaults::all().texts) {
+    FAIL_CHECK(fault);
+  }
+  RankFaults::all().texts.clear();
   return errors;
 }
 

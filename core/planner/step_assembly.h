@@ -10,10 +10,11 @@ namespace lockstep {
 struct StepPlan {
   const StageForm& form;
   const StageKind& kind;
-  std::int64_t every = 1;  ///< layers of which every how many-th is recomputed
-  const StageWalk& walk;   ///< of a rank of this kind
-  bool splits = false;     ///< its backwards
-  bool many = false;       ///< micro-batches
+  std::int64_t every = 1;      ///< layers of which every how many-th is recomputed
+  const StageWalk& walk;       ///< of a rank of this kind
+  bool splits = false;         ///< its backwards
+  bool many = false;           ///< micro-batches
+  bool reduces_every = false;  ///< of the passes
   const StagePieces& stage;
   const SegmentPieces& kept;
   const SegmentPieces& dropped;  ///< of recomputed layers; the same as `kept` when all are alike

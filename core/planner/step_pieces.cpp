@@ -140,6 +140,13 @@ Walks make_walks(const Scenario& scenario) {
 
 // ---- keys --------------------------------------------------------------------------------------
 
+bool reduces_every_pass(const Scenario& scenario) {
+  const DataKind kind = scenario.strategy.data.kind;
+  const bool sharded = kind == DataKind::kZero2 || kind == DataKind::kZero3 ||
+                       kind == DataKind::kFsdp || kind == DataKind::kHsdp;
+  return sharded && scenario.strategy.data.degree > 1 && scenario.strategy.pipeline.degree == 1;
+}
+
 PieceKeys piece_keys(const Scenario& scenario, std::int64_t model, bool splits) {
   const TrainingSpec& training = scenario.training;
   const StrategySpec& strategy = scenario.strategy;
@@ -155,7 +162,6 @@ PieceKeys piece_keys(const Scenario& scenario, std::int64_t model, bool splits) 
                byte_of(training.reduce_dtype),
                training.scales_loss(),
                training.loss_mean,
-               training.accumulate > 1,
                splits);
   common.bytes(data.kind, data.flavour, data.gradient_as_bucket_view, data.no_sync);
   common.pair(model, strategy.tensor.degree);
@@ -169,6 +175,7 @@ PieceKeys piece_keys(const Scenario& scenario, std::int64_t model, bool splits) 
   keys.stage.bytes(training.optimizer,
                    training.optimizer_state,
                    training.clip_norm > 0,
+                   training.accumulate > 1 && !reduces_every_pass(scenario),
                    data.ideal,
                    data.find_unused_parameters,
                    data.static_graph,

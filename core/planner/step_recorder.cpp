@@ -1,5 +1,7 @@
 #include "core/planner/step_recorder.h"
 
+#include <algorithm>
+
 #include "core/check.h"
 #include "core/planner/class_emitter.h"
 
@@ -35,17 +37,30 @@ class PieceRecorder final : public FragmentSink {
       parts(id).fragments.push_back(fragment);
     } else {
       piece(id).fragment = fragment;
+      if (is_hook(id.kind) && fragment != nullptr) {
+        recording_.stage.chunks[static_cast<std::size_t>(id.chunk)]
+            .any[index(pass_of(id))][is_before(id.kind) ? 0 : 1] = true;
+      }
     }
   }
 
  private:
+  static bool is_before(PieceKind kind) {
+    return kind == PieceKind::kBeforeForward || kind == PieceKind::kBeforeBackward;
+  }
+  static bool is_hook(PieceKind kind) {
+    return is_before(kind) || kind == PieceKind::kAfterForward || kind == PieceKind::kAfterBackward;
+  }
   static PassKind pass_of(const PieceId& id) {
     const bool forward = id.kind == PieceKind::kForward || id.kind == PieceKind::kBeforeForward ||
                          id.kind == PieceKind::kAfterForward;
     return forward ? PassKind::kForward : id.weights ? PassKind::kWeight : PassKind::kBackward;
   }
   PieceParts& parts(const PieceId& id) const {
-    return recording_.segment.passes[index(pass_of(id))][index(form_of(id.slot))][index(id.order)];
+    const PassKind pass = pass_of(id);
+    const SegmentForm form = form_of(id.slot);
+    return recording_.segment
+        .passes[index(pass)][index(form)][recording_.segment.kept_order(pass, form, id.order)];
   }
   Piece& piece(const PieceId& id) const {
     SegmentPieces& segment = recording_.segment;
@@ -145,11 +160,23 @@ void drop_blocks(StageLayout& layout, const ModelGraph& graph) {
   layout.chunk_begin = std::move(begins);
 }
 
+void find_alike(StagePieces& stage) {
+  const auto& all = stage.interjections;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    stage.first_alike.push_back(
+        static_cast<std::size_t>(std::find(all.begin(), all.end(), all[i]) - all.begin()));
+  }
+}
+
 }  // namespace
 
 void record_pieces(const Recording& recording) {
   Scenario folded = recording.scenario;
-  folded.training.accumulate = folded.training.accumulate > 1 ? kFewMicrobatches : 1;
+  folded.training.recompute = recording.recompute;
+  folded.training.recompute_every = 1;
+  folded.training.accumulate = reduces_every_pass(folded)       ? 2
+                               : folded.training.accumulate > 1 ? kFewMicrobatches
+                                                                : 1;
   const PlannerContext context = make_context(folded, *recording.graph);
   const Schedule schedule = one_by_one(recording, context.microbatches);
   StageLayout layout = stage_layout(folded, *recording.graph, schedule, recording.coordinate);
@@ -170,6 +197,7 @@ void record_pieces(const Recording& recording) {
   const CategoryBytes at_start = emitter.count_steady_step().at_start;
   if (!only_segments) {
     recording.stage.at_start = at_start;
+    find_alike(recording.stage);
   }
 }
 

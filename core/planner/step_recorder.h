@@ -9,6 +9,7 @@ namespace lockstep {
 /// What is recorded, and where it goes.
 struct Recording {
   const Scenario& scenario;
+  Recompute recompute = Recompute::kNone;  ///< of all layers, whatever the scenario says
   const std::shared_ptr<const ModelGraph>& graph;
   const Walks& walks;
   std::int32_t coordinate = 0;  ///< pipeline rank

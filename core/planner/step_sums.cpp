@@ -244,14 +244,16 @@ void Step::write_name(const FragmentName& name, const Cursor& at, MemoryPeak& pe
 }  // namespace
 
 void StepSums::clear(std::size_t symbols) {
-  heights.assign(symbols, {});
-  passes.assign(symbols, {});
+  heights.resize(symbols);
+  passes.resize(symbols);
   groups.clear();
   fragments.clear();
 }
 
 void StepSums::begin_pass(std::size_t symbol) {
   pass_ = symbol;
+  heights[symbol] = {};
+  passes[symbol] = {};
   passes[symbol].first = static_cast<std::uint32_t>(groups.size());
 }
 

@@ -193,7 +193,8 @@ void add_all() {
   add("fsdp, interleaved", search_grid(others));
 
   std::vector<Configuration> search = one_search();
-  add(fmt::format("one search of {} layouts", search.size()), std::move(search));
+  const std::string name = fmt::format("one search of {} layouts", search.size());
+  add(name, std::move(search));
   std::vector<Configuration> all = search_grid({});
   add("all kinds, grid order", all);
   std::mt19937 random(1);

@@ -171,18 +171,27 @@ class StepAssembly {
 
 }  // namespace
 
+namespace {
+
+/// Pieces of all orders of a step are recorded together: the first one tells.
+std::size_t first_order(const StepPlan& plan) {
+  return index(recorded_order(orders_of(plan.many).front(), plan.reduces_every));
+}
+
+}  // namespace
+
+bool has_form(const StepPlan& plan, const SegmentPieces& segment, SegmentForm form) {
+  return segment.passes[index(PassKind::kBackward)][index(form)][first_order(plan)].known;
+}
+
 bool has_pieces(const StepPlan& plan, const SegmentPieces& segment) {
-  const std::size_t order = index(recorded_order(orders_of(plan.many).front(), plan.reduces_every));
-  const auto has_form = [&](SegmentForm form) {
-    return segment.passes[index(PassKind::kBackward)][index(form)][order].known;
-  };
   bool all = plan.stage.begin.known;
   for (std::size_t chunk = 0; chunk < plan.form.chunks.size(); ++chunk) {
     const ChunkForm& form = plan.form.chunks[chunk];
-    all = all && (!form.embedding || has_form(SegmentForm::kEmbedding)) &&
-          (form.blocks == 0 || has_form(SegmentForm::kBlock)) &&
-          (!form.head || has_form(SegmentForm::kHead)) &&
-          segment.microbatch[batch_index(form, chunk)][order].known;
+    all = all && (!form.embedding || has_form(plan, segment, SegmentForm::kEmbedding)) &&
+          (form.blocks == 0 || has_form(plan, segment, SegmentForm::kBlock)) &&
+          (!form.head || has_form(plan, segment, SegmentForm::kHead)) &&
+          segment.microbatch[batch_index(form, chunk)][first_order(plan)].known;
     for (std::size_t message = 0; message < kMessageCount; ++message) {
       all = all && (plan.walk.totals[message_symbol(chunk, message)] == 0 ||
                     segment.messages[message].known);

@@ -22,6 +22,7 @@ struct StepPlan {
 
 /// Whether all pieces are there that the step takes from `segment` and from its stage.
 bool has_pieces(const StepPlan& plan, const SegmentPieces& segment);
+bool has_form(const StepPlan& plan, const SegmentPieces& segment, SegmentForm form);
 void put_together(const StepPlan& plan, StepSums& sums);
 
 }  // namespace lockstep

@@ -141,17 +141,21 @@ Schedule one_by_one(const Recording& recording, std::int32_t microbatches) {
   return schedule;
 }
 
-/// Leaves one block per chunk: enough for the pieces of segments.
-void drop_blocks(StageLayout& layout, const ModelGraph& graph) {
+/// Leaves one block per chunk, enough for the pieces of segments; where those of blocks are known,
+/// only to chunks that would be empty.
+void drop_blocks(StageLayout& layout, const ModelGraph& graph, bool blocks_are_known) {
   std::vector<std::int32_t> segments;
   std::vector<std::int32_t> begins{0};
+  const auto is_block = [&](std::int32_t segment) {
+    return graph.segments[static_cast<std::size_t>(segment)].layer >= 0;
+  };
   for (int chunk = 0; chunk < layout.chunks(); ++chunk) {
-    bool has_block = false;
-    for (int position = layout.begin(chunk); position < layout.end(chunk); ++position) {
-      const std::int32_t segment = layout.segment(position);
-      const bool block = graph.segments[static_cast<std::size_t>(segment)].layer >= 0;
-      if (!block || !std::exchange(has_block, true)) {
-        segments.push_back(segment);
+    const auto first = layout.segments.begin() + layout.begin(chunk);
+    const auto last = layout.segments.begin() + layout.end(chunk);
+    bool keeps = !blocks_are_known || std::all_of(first, last, is_block);
+    for (auto segment = first; segment != last; ++segment) {
+      if (!is_block(*segment) || std::exchange(keeps, false)) {
+        segments.push_back(*segment);
       }
     }
     begins.push_back(static_cast<std::int32_t>(segments.size()));
@@ -182,7 +186,7 @@ void record_pieces(const Recording& recording) {
   StageLayout layout = stage_layout(folded, *recording.graph, schedule, recording.coordinate);
   const bool only_segments = recording.stage.begin.known;
   if (only_segments) {
-    drop_blocks(layout, *recording.graph);
+    drop_blocks(layout, *recording.graph, recording.blocks_are_known);
   } else {
     recording.stage.chunks.resize(static_cast<std::size_t>(layout.chunks()));
   }
@@ -194,9 +198,10 @@ void record_pieces(const Recording& recording) {
   ClassEmitter emitter(
       recording.tables, context, layout, schedule, 0, ProgramBuilder::Mode::kCount);
   emitter.record_to(&recorder);
-  const CategoryBytes at_start = emitter.count_steady_step().at_start;
-  if (!only_segments) {
-    recording.stage.at_start = at_start;
+  if (only_segments) {
+    emitter.count_passes();
+  } else {
+    recording.stage.at_start = emitter.count_steady_step().at_start;
     find_alike(recording.stage);
   }
 }

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <iterator>
 
+#include <fmt/format.h>
+
+#include "core/error.h"
 #include "core/planner/mix.h"
 
 namespace lockstep {
@@ -85,7 +88,13 @@ std::uint8_t PlanBuilder::communicator(AxisMask axes,
 }
 
 std::uint16_t PlanBuilder::layout(const Layout& layout) {
-  LOCKSTEP_CHECK(plan_.layouts.size() < kNoLayout, "plan has too many layouts");
+  if (plan_.layouts.size() >= kNoLayout) {  // operations name them by 16 bits
+    throw NotSupportedError(
+        "plan",
+        fmt::format("the plan needs more than {} layouts of parameters, one each or one per unit "
+                    "or bucket: reduce the layers",
+                    kNoLayout));
+  }
   plan_.layouts.push_back(layout);
   return static_cast<std::uint16_t>(plan_.layouts.size() - 1);
 }

@@ -284,6 +284,13 @@ void ProgramBuilder::end_piece() {
   if (!piece_.wanted) {
     return;
   }
+  if (frames_.back().operations == operations_) {  // nothing was done, held or freed
+    const Frame frame = pop_frame();
+    restore_peak(frame, {});
+    --recording_;
+    sink_->take(piece_.id, {});
+    return;
+  }
   const Place& origin = piece_.origin;
   const Run run = end_run(origin);
   const auto relative = [&](const Name& name) {

@@ -133,9 +133,11 @@ void Step::add_fragments_before(const Cursor& at, CategoryBytes& bytes) const {
   for (std::uint32_t g = 0; g <= at.group; ++g) {
     const PieceGroup& group = sums_.groups[pass.first + g];
     for (std::uint32_t i = 0; i < group.count; ++i) {
-      add_to(bytes,
-             sums_.fragments[group.first + i]->delta,
-             g < at.group ? group.times : at.group_run + (i < at.fragment ? 1 : 0));
+      const std::int64_t times =
+          g < at.group ? group.times : at.group_run + (i < at.fragment ? 1 : 0);
+      if (times > 0) {
+        add_to(bytes, sums_.fragments[group.first + i]->delta, times);
+      }
     }
   }
 }

@@ -232,36 +232,40 @@ void Summarizer::Workshop::add_parts(const StepSums& sums,
                                      ClassOutline& each) {
   each.at_start = sums.at_start;
   each.at_end = sums.at_start;
-  each.first_part = static_cast<std::uint32_t>(outline_.parts.size());
   each.operations = 0;
-  const auto hold = [&](const CategoryBytes& delta, std::int64_t times) {
+  const auto add = [&each](
+                       const CategoryBytes& delta, std::int64_t operations, std::int64_t times) {
+    each.operations += times * operations;
     for (std::size_t c = 0; c < delta.size(); ++c) {
       each.at_end[c] += times * delta[c];
     }
   };
+  const std::size_t first = outline_.parts.size();
+  outline_.parts.resize(first + sums.fragments.size() + 2);  // at most
+  FragmentCount* part = outline_.parts.data() + first;
   for (const Fragment* fragment : {sums.begin, sums.end}) {
     if (fragment != nullptr) {
-      outline_.parts.push_back({fragment, 1});
-      each.operations += fragment->operations;
-      hold(fragment->delta, 1);
+      *part++ = {fragment, 1};
+      add(fragment->delta, fragment->operations, 1);
     }
   }
   for (std::size_t symbol = 0; symbol < walk.totals.size(); ++symbol) {
     const std::int64_t times = walk.totals[symbol];
-    if (times == 0) {
+    const PassSum& pass = sums.passes[symbol];
+    if (times == 0 || pass.count == 0) {
       continue;
     }
-    const PassSum& pass = sums.passes[symbol];
-    hold(pass.bytes, times);
-    each.operations += times * pass.operations;
+    add(pass.bytes, pass.operations, times);
     for (std::uint32_t g = pass.first; g < pass.first + pass.count; ++g) {
       const PieceGroup& group = sums.groups[g];
       for (std::uint32_t i = group.first; i < group.first + group.count; ++i) {
-        outline_.parts.push_back({sums.fragments[i], times * group.times});
+        *part++ = {sums.fragments[i], times * group.times};
       }
     }
   }
-  each.parts = static_cast<std::uint32_t>(outline_.parts.size()) - each.first_part;
+  each.first_part = static_cast<std::uint32_t>(first);
+  outline_.parts.resize(static_cast<std::size_t>(part - outline_.parts.data()));
+  each.parts = static_cast<std::uint32_t>(outline_.parts.size() - first);
 }
 
 const StepOutline& Summarizer::Workshop::outline(const Scenario& scenario) {

@@ -60,6 +60,19 @@ void ClassEmitter::emit(Plan& plan, const PlanOptions& options) {
 }
 
 ProgramSummary ClassEmitter::count_steady_step() {
+  begin_steady_step();
+  run_step(variants() - 1);
+  b_.end_section();
+  return b_.summary();
+}
+
+void ClassEmitter::count_passes() {
+  begin_steady_step();
+  run_passes(variants() - 1);
+  b_.end_section();
+}
+
+void ClassEmitter::begin_steady_step() {
   b_.begin_section();
   b_.mute(true);  // init matters for what it leaves behind
   run_init();
@@ -69,9 +82,6 @@ ProgramSummary ClassEmitter::count_steady_step() {
   b_.mute(false);
   b_.end_section();
   b_.begin_section();
-  run_step(variants() - 1);
-  b_.end_section();
-  return b_.summary();
 }
 
 // ---- init --------------------------------------------------------------------------------------
@@ -216,6 +226,11 @@ void ClassEmitter::reduce_tied_gradient() {
 }
 
 void ClassEmitter::run_step(int variant) {
+  run_passes(variant);
+  b_.piece({PieceKind::kEnd}, {}, [&] { end_step(variant); });
+}
+
+void ClassEmitter::run_passes(int variant) {
   b_.piece({PieceKind::kBegin}, {}, [&] {
     b_.at(Phase::kForward);
     data_->begin_step(b_, std::min(variant, data_->variants() - 1));
@@ -223,7 +238,6 @@ void ClassEmitter::run_step(int variant) {
   });
   StageEmitter stage(context_, stage_, schedule_, b_, *data_, buffers_);
   stage.run_step();
-  b_.piece({PieceKind::kEnd}, {}, [&] { end_step(variant); });
 }
 
 void ClassEmitter::end_step(int variant) {

@@ -24,10 +24,14 @@ class ClassEmitter {
   void record_to(FragmentSink* sink) { b_.record_to(sink); }
   /// Counting mode: the last step variant, with init behind it.
   ProgramSummary count_steady_step();
+  /// The same without the end of the step, for the pieces of its passes.
+  void count_passes();
 
  private:
   void run_init();
+  void begin_steady_step();
   void run_step(int variant);
+  void run_passes(int variant);
   void end_step(int variant);
   void run_evaluate();
   void run_save();

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <iterator>
 
+#include <fmt/format.h>
+
+#include "core/error.h"
 #include "core/planner/mix.h"
 
 namespace lockstep {
@@ -85,21 +88,40 @@ std::uint8_t PlanBuilder::communicator(AxisMask axes,
 }
 
 std::uint16_t PlanBuilder::layout(const Layout& layout) {
-  LOCKSTEP_CHECK(plan_.layouts.size() < kNoLayout, "plan has too many layouts");
+  if (plan_.layouts.size() >= kNoLayout) {  // operations name them by 16 bits
+    throw NotSupportedError(
+        "plan",
+        fmt::format("the plan needs more than {} layouts of parameters, one each or one per unit "
+                    "or bucket: reduce the layers",
+                    kNoLayout));
+  }
   plan_.layouts.push_back(layout);
   return static_cast<std::uint16_t>(plan_.layouts.size() - 1);
 }
 
 std::uint32_t PlanBuilder::shape(const Shape& shape) {
-  std::vector<std::uint32_t>& bucket = shape_index_[hash_of(shape)];
-  for (const std::uint32_t index : bucket) {
-    if (plan_.shapes[index] == shape) {
-      return index;
+  if (shape_table_.size() < 2 * (plan_.shapes.size() + 1)) {
+    shape_table_.assign(std::max<std::size_t>(256, shape_table_.size() * 2), 0);
+    for (std::size_t i = 1; i < plan_.shapes.size(); ++i) {
+      shape_table_[shape_place(plan_.shapes[i])] = static_cast<std::uint32_t>(i);
     }
   }
-  plan_.shapes.push_back(shape);
-  bucket.push_back(static_cast<std::uint32_t>(plan_.shapes.size() - 1));
-  return bucket.back();
+  std::uint32_t& index = shape_table_[shape_place(shape)];
+  if (index == 0) {
+    index = static_cast<std::uint32_t>(plan_.shapes.size());
+    plan_.shapes.push_back(shape);
+  }
+  return index;
+}
+
+/// Where the shape stands in the table, or would.
+std::size_t PlanBuilder::shape_place(const Shape& shape) const {
+  const std::size_t mask = shape_table_.size() - 1;
+  std::size_t place = hash_of(shape) & mask;
+  while (shape_table_[place] != 0 && !(plan_.shapes[shape_table_[place]] == shape)) {
+    place = (place + 1) & mask;
+  }
+  return place;
 }
 
 std::uint16_t PlanBuilder::scalar(const Scalar& scalar) {
@@ -188,15 +210,13 @@ Operation ProgramBuilder::operation(OperationKind kind, const Extras& extras) co
 // ---- buffers -----------------------------------------------------------------------------------
 
 BufferId ProgramBuilder::new_buffer(const Buffer& buffer) {
-  if (counting()) {  // any freed id will do
-    std::vector<BufferId>& ids = free_ids_[0];
-    if (!ids.empty()) {
-      const BufferId id = ids.back();
-      ids.pop_back();
-      buffers_[id] = buffer;
-      return id;
-    }
-  } else if (buffer.lifetime == Lifetime::kStep) {
+  if (counting() && !any_free_ids_.empty()) {
+    const BufferId id = any_free_ids_.back();
+    any_free_ids_.pop_back();
+    buffers_[id] = buffer;
+    return id;
+  }
+  if (!counting() && buffer.lifetime == Lifetime::kStep) {
     std::vector<BufferId>& ids = free_ids_[key_of(buffer)];
     // Keys may collide: only what is alike in every field is used again, the latest first.
     const auto found = std::find_if(
@@ -256,7 +276,7 @@ void ProgramBuilder::free(BufferId id) {
   operations_ += multiplicity_;
   if (counting()) {
     state.live = false;
-    free_ids_[0].push_back(id);
+    any_free_ids_.push_back(id);
     return;
   }
   // It counts when the host passes it, and nothing waits for it: whoever lends the memory again

@@ -57,7 +57,8 @@ class PlanBuilder {
 
  private:
   Plan plan_;
-  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> shape_index_;
+  std::size_t shape_place(const Shape& shape) const;
+  std::vector<std::uint32_t> shape_table_;  ///< open addressing into the plan's shapes
 };
 
 /// What an operation may have beyond its operands.
@@ -363,6 +364,7 @@ class ProgramBuilder {
   std::vector<BufferState> state_;
   std::unordered_map<std::uint64_t, std::vector<BufferId>> free_ids_;
   std::vector<OperationId> compute_waits_;  ///< for the next operation of the compute stream
+  std::vector<BufferId> any_free_ids_;  ///< counting: all buffers are interchangeable
   QueueNumbering queues_;
   std::vector<std::uint8_t> queue_of_;  ///< by operation of the section
   /// synced_[a][b]: queue a is already ordered after operation synced_[a][b] of queue b.

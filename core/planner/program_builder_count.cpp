@@ -249,6 +249,7 @@ ProgramBuilder::Run ProgramBuilder::end_run(const Place& place) {
   fragment.firsts = frame.firsts;
   fragment.place = place;
   fragment.context = {phase_, Work::kNone, {module_, microbatch_}};
+  fragment.counts.reserve(journal_.size() - frame.journal);
   for (std::size_t i = frame.journal; i < journal_.size(); ++i) {
     fragment.counts.emplace_back(journal_[i].first, journal_[i].second / frame.multiplicity);
   }
@@ -283,6 +284,13 @@ void ProgramBuilder::end_piece() {
   if (!piece_.wanted) {
     return;
   }
+  if (frames_.back().operations == operations_) {  // nothing was done, held or freed
+    const Frame frame = pop_frame();
+    restore_peak(frame, {});
+    --recording_;
+    sink_->take(piece_.id, {});
+    return;
+  }
   const Place& origin = piece_.origin;
   const Run run = end_run(origin);
   const auto relative = [&](const Name& name) {
@@ -307,6 +315,7 @@ void ProgramBuilder::end_piece() {
         relative({run.peak.phase, run.peak.work, {run.peak.module, run.peak.microbatch}});
   }
   fragment.operations = run.operations;
+  fragment.counts.reserve(run.counts.size());
   for (const auto& [entry, times] : run.counts) {
     OperationCount& count = fragment.counts.emplace_back(counts_[entry]);
     count.count = times;

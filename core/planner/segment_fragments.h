@@ -65,15 +65,15 @@ struct FragmentName {
 };
 
 struct Fragment {
-  CategoryBytes delta{};       ///< held bytes at its end, minus at its start
-  CategoryBytes peak_delta{};  ///< where it stood highest, minus at its start
   std::int64_t delta_total = 0;
   std::int64_t peak_total = 0;  ///< never below 0: the start counts
+  std::int64_t operations = 0;
+  CategoryBytes delta{};        ///< held bytes at its end, minus at its start
+  CategoryBytes peak_delta{};   ///< where it stood highest, minus at its start
   bool has_operations = false;  ///< other than alloc and free
   bool peak_open = false;       ///< the peak is named by the operation after the fragment
   FragmentName first;
   FragmentName peak;
-  std::int64_t operations = 0;
   std::vector<OperationCount> counts;
 
   bool empty() const { return operations == 0; }

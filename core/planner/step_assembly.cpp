@@ -15,7 +15,10 @@ struct Stretch {
 
 class StepAssembly {
  public:
-  StepAssembly(const StepPlan& plan, StepSums& sums) : plan_(plan), sums_(sums) {}
+  StepAssembly(const StepPlan& plan, StepSums& sums) : plan_(plan), sums_(sums) {
+    stretches_.reserve(16);
+    fragments_.reserve(32);
+  }
 
   void run() {
     sums_.clear(plan_.walk.totals.size());
@@ -38,52 +41,61 @@ class StepAssembly {
         sums_.begin_pass(message_symbol(chunk, message));
         add_one(plan_.kept.messages[message]);
       }
-      position += form().segments();
+      position += chunk_form().segments();
     }
   }
 
  private:
-  const ChunkForm& form() const { return plan_.form.chunks[chunk_]; }
+  const ChunkForm& chunk_form() const { return plan_.form.chunks[chunk_]; }
   bool is_dropped(std::int32_t block) const {
     return (plan_.kind.first_layer[chunk_] + block) % plan_.every == 0;
   }
   bool interject_alike(std::int32_t segment, std::int32_t other) const {
-    const auto& all = plan_.stage.interjections;
-    return all.empty() || all[position_ + static_cast<std::size_t>(segment)] ==
-                              all[position_ + static_cast<std::size_t>(other)];
+    const std::vector<std::size_t>& alike = plan_.stage.first_alike;
+    return alike.empty() || alike[position_ + static_cast<std::size_t>(segment)] ==
+                                alike[position_ + static_cast<std::size_t>(other)];
   }
 
   void find_stretches() {
     stretches_.clear();
-    const std::int32_t blocks = form().blocks;
-    const std::int32_t before = form().embedding ? 1 : 0;
-    if (form().embedding) {
+    const std::int32_t blocks = chunk_form().blocks;
+    const std::int32_t before = chunk_form().embedding ? 1 : 0;
+    if (chunk_form().embedding) {
       stretches_.push_back({PieceSlot::kEmbedding, 0});
     }
-    for (std::int32_t block = 0; block < blocks; ++block) {
-      const Stretch next{block == 0            ? PieceSlot::kFirstBlock
-                         : block + 1 == blocks ? PieceSlot::kLastBlock
-                                               : PieceSlot::kMiddleBlock,
-                         before + block,
-                         1,
-                         is_dropped(block)};
-      Stretch* last = stretches_.empty() ? nullptr : &stretches_.back();
-      if (last != nullptr && last->slot == next.slot && last->dropped == next.dropped &&
-          interject_alike(last->first, next.first)) {
-        ++last->count;
+    if (blocks > 0) {
+      stretches_.push_back({PieceSlot::kFirstBlock, before, 1, is_dropped(0)});
+    }
+    const bool alike = plan_.every == 1 && plan_.stage.interjections.empty();
+    for (std::int32_t block = 1; block + 1 < blocks; ++block) {
+      const Stretch next{PieceSlot::kMiddleBlock, before + block, 1, is_dropped(block)};
+      if (alike) {
+        stretches_.push_back(next);
+        stretches_.back().count = blocks - 2;
+        break;
+      }
+      Stretch& last = stretches_.back();
+      if (last.slot == next.slot && last.dropped == next.dropped &&
+          interject_alike(last.first, next.first)) {
+        ++last.count;
       } else {
         stretches_.push_back(next);
       }
     }
-    if (form().head) {
+    if (blocks > 1) {
+      const std::int32_t block = blocks - 1;
+      stretches_.push_back({PieceSlot::kLastBlock, before + block, 1, is_dropped(block)});
+    }
+    if (chunk_form().head) {
       stretches_.push_back({PieceSlot::kHead, before + blocks});
     }
   }
 
-  void add_pass(PassKind pass, PieceOrder order) {
-    sums_.begin_pass(pass_symbol(chunk_, pass, order));
+  void add_pass(PassKind pass, PieceOrder number) {
+    const PieceOrder order = recorded_order(number, plan_.reduces_every);
+    sums_.begin_pass(pass_symbol(chunk_, pass, number));
     if (pass == PassKind::kForward) {
-      add_one(plan_.kept.microbatch[batch_index(form(), chunk_)][index(order)]);
+      add_one(plan_.kept.microbatch[batch_index(chunk_form(), chunk_)][index(order)]);
       for (const Stretch& stretch : stretches_) {
         add_stretch(stretch, pass, order);
       }
@@ -102,22 +114,28 @@ class StepAssembly {
   void add_stretch(const Stretch& stretch, PassKind pass, PieceOrder order) {
     const auto slot = index(stretch.slot);
     const auto at = index(order);
-    const auto& hooks = plan_.stage.chunks[chunk_].hooks[index(pass)];
+    const StagePieces::Chunk& chunk = plan_.stage.chunks[chunk_];
+    const auto hook = [&](std::size_t after) {
+      return chunk.any[index(pass)][after] ? chunk.hooks[index(pass)][after][slot][at].fragment
+                                           : nullptr;
+    };
     const SegmentPieces& pieces = stretch.dropped ? plan_.dropped : plan_.kept;
-    const PieceParts& parts = pieces.passes[index(pass)][index(form_of(stretch.slot))][at];
+    const SegmentForm form = form_of(stretch.slot);
+    const PieceParts& parts =
+        pieces.passes[index(pass)][index(form)][pieces.kept_order(pass, form, order)];
     fragments_.clear();
-    fragments_.push_back(hooks[0][slot][at].fragment);
+    fragments_.push_back(hook(0));
     add_parts(stretch, pass, at, parts.fragments);
-    fragments_.push_back(hooks[1][slot][at].fragment);
-    const std::int32_t block = stretch.first - (form().embedding ? 1 : 0);
+    fragments_.push_back(hook(1));
+    const std::int32_t block = stretch.first - (chunk_form().embedding ? 1 : 0);
     PieceGroup group;
     group.times = stretch.count;
-    if (form_of(stretch.slot) == SegmentForm::kBlock) {
+    if (form == SegmentForm::kBlock) {
       group.base = PieceBase::kBlock;
       group.block = pass == PassKind::kForward ? block : block + stretch.count - 1;
       group.step = pass == PassKind::kForward ? 1 : -1;
     } else {
-      group.base = stretch.slot == PieceSlot::kHead ? PieceBase::kHead : PieceBase::kEmbedding;
+      group.base = form == SegmentForm::kHead ? PieceBase::kHead : PieceBase::kEmbedding;
     }
     sums_.add(group, fragments_);
   }
@@ -128,7 +146,7 @@ class StepAssembly {
                  std::size_t order,
                  const std::vector<const Fragment*>& parts) {
     if (parts.size() < 2) {
-      fragments_.insert(fragments_.end(), parts.begin(), parts.end());
+      fragments_.push_back(parts.empty() ? nullptr : parts.front());
       return;
     }
     LOCKSTEP_CHECK(pass == PassKind::kBackward, "only backwards are interjected");
@@ -153,18 +171,27 @@ class StepAssembly {
 
 }  // namespace
 
+namespace {
+
+/// Pieces of all orders of a step are recorded together: the first one tells.
+std::size_t first_order(const StepPlan& plan) {
+  return index(recorded_order(orders_of(plan.many).front(), plan.reduces_every));
+}
+
+}  // namespace
+
+bool has_form(const StepPlan& plan, const SegmentPieces& segment, SegmentForm form) {
+  return segment.passes[index(PassKind::kBackward)][index(form)][first_order(plan)].known;
+}
+
 bool has_pieces(const StepPlan& plan, const SegmentPieces& segment) {
-  const std::size_t order = index(orders_of(plan.many).front());
-  const auto has_form = [&](SegmentForm form) {
-    return segment.passes[index(PassKind::kForward)][index(form)][order].known;
-  };
   bool all = plan.stage.begin.known;
   for (std::size_t chunk = 0; chunk < plan.form.chunks.size(); ++chunk) {
     const ChunkForm& form = plan.form.chunks[chunk];
-    all = all && (!form.embedding || has_form(SegmentForm::kEmbedding)) &&
-          (form.blocks == 0 || has_form(SegmentForm::kBlock)) &&
-          (!form.head || has_form(SegmentForm::kHead)) &&
-          segment.microbatch[batch_index(form, chunk)][order].known;
+    all = all && (!form.embedding || has_form(plan, segment, SegmentForm::kEmbedding)) &&
+          (form.blocks == 0 || has_form(plan, segment, SegmentForm::kBlock)) &&
+          (!form.head || has_form(plan, segment, SegmentForm::kHead)) &&
+          segment.microbatch[batch_index(form, chunk)][first_order(plan)].known;
     for (std::size_t message = 0; message < kMessageCount; ++message) {
       all = all && (plan.walk.totals[message_symbol(chunk, message)] == 0 ||
                     segment.messages[message].known);

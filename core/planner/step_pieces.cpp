@@ -140,40 +140,66 @@ Walks make_walks(const Scenario& scenario) {
 
 // ---- keys --------------------------------------------------------------------------------------
 
+namespace {
+
+/// Kinds that gather whole parameters per segment (core/planner/data/fsdp.h).
+bool gathers(DataKind kind) {
+  return kind == DataKind::kZero3 || kind == DataKind::kFsdp || kind == DataKind::kHsdp;
+}
+
+}  // namespace
+
+bool reduces_every_pass(const Scenario& scenario) {
+  const DataKind kind = scenario.strategy.data.kind;
+  return (kind == DataKind::kZero2 || gathers(kind)) && scenario.strategy.data.degree > 1 &&
+         scenario.strategy.pipeline.degree == 1;
+}
+
 PieceKeys piece_keys(const Scenario& scenario, std::int64_t model, bool splits) {
   const TrainingSpec& training = scenario.training;
   const StrategySpec& strategy = scenario.strategy;
   const DataStrategy& data = strategy.data;
+  const bool sequence_parallel = strategy.tensor.sequence_parallel;
   // What DDP does in a step is the same for any number of ranks.
   const bool any_degree = data.kind == DataKind::kDdp && data.degree > 1;
-  // Sharded gradients stay whole until the last micro-batch of a pipeline.
-  const bool shards =
-      data.kind == DataKind::kZero3 || data.kind == DataKind::kFsdp || data.kind == DataKind::kHsdp;
+  // Segments see whole parameters and gradients of all kinds that gather, in one way.
+  const DataKind seen = gathers(data.kind) ? DataKind::kFsdp : data.kind;
   Key common;
   common.bytes(training.precision,
                byte_of(training.gradient_dtype),
                byte_of(training.reduce_dtype),
                training.scales_loss(),
                training.loss_mean,
-               training.accumulate > 1,
-               splits);
-  common.bytes(data.kind, data.flavour, data.gradient_as_bucket_view, data.no_sync);
+               splits,
+               data.gradient_as_bucket_view,
+               data.no_sync);
   common.pair(model, strategy.tensor.degree);
   common.pair(strategy.context, strategy.expert);
   PieceKeys keys{common, common};
-  keys.segment.bytes(strategy.tensor.sequence_parallel,
+  // Gathered gradients stay whole until the last micro-batch of a pipeline.
+  keys.segment.bytes(seen,
+                     data.flavour,
+                     sequence_parallel,
                      strategy.tensor.save_gathered_input,
                      data.degree > 1,
-                     shards && strategy.pipeline.degree > 1);
+                     gathers(data.kind) && strategy.pipeline.degree > 1);
   keys.segment.pair(training.micro_batch, training.seq_len);
-  keys.stage.bytes(training.optimizer,
-                   training.optimizer_state,
-                   training.clip_norm > 0,
+  // ZeRO-2 reduces when gradients are ready, which those of norms are later under sequence
+  // parallelism.
+  keys.stage.bytes(data.kind,
+                   data.flavour,
+                   data.kind == DataKind::kZero2 && sequence_parallel,
                    data.ideal,
                    data.find_unused_parameters,
                    data.static_graph,
-                   data.broadcast_buffers);
-  keys.stage.bytes(data.wrap, data.reshard, data.backward_prefetch);
+                   data.broadcast_buffers,
+                   data.wrap);
+  keys.stage.bytes(training.optimizer,
+                   training.optimizer_state,
+                   training.clip_norm > 0,
+                   training.accumulate > 1 && !reduces_every_pass(scenario),
+                   data.reshard,
+                   data.backward_prefetch);
   keys.stage.pair(any_degree ? 2 : data.degree, data.replicate);
   keys.stage.pair(data.reshard_group, strategy.pipeline.degree);
   keys.stage.word(data.bucket_mib ? std::bit_cast<std::uint64_t>(*data.bucket_mib) : ~0ULL);

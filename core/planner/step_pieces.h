@@ -130,10 +130,18 @@ using PieceByOrder = std::array<Piece, kPieceOrderCount>;
 
 /// Forward and backward of segments, batches and messages: what the batch decides.
 struct SegmentPieces {
-  /// By pass, segment form, order.
+  /// Forwards do not depend on the order, but for the loss of the head, which is added to that of
+  /// earlier micro-batches. Autocast casts weights in the first one and keeps the copies.
+  bool forwards_alike = false;
+  /// By pass, segment form, `kept_order`.
   std::array<std::array<std::array<PieceParts, kPieceOrderCount>, 3>, kPassKindCount> passes;
   std::array<PieceByOrder, 8> microbatch;  ///< by batch_index
   std::array<Piece, kMessageCount> messages;
+
+  std::size_t kept_order(PassKind pass, SegmentForm form, PieceOrder order) const {
+    const bool alike = forwards_alike && pass == PassKind::kForward && form != SegmentForm::kHead;
+    return static_cast<std::size_t>(alike ? PieceOrder::kFirst : order);
+  }
 };
 
 /// What the data-parallel kind and the optimizer do on a form of stage.
@@ -141,6 +149,8 @@ struct StagePieces {
   struct Chunk {
     /// By pass, before (0) or after (1) it, slot, order.
     std::array<std::array<std::array<PieceByOrder, kPieceSlotCount>, 2>, kPassKindCount> hooks;
+    /// By the same: whether any of them does something.
+    std::array<std::array<bool, 2>, kPassKindCount> any{};
   };
   CategoryBytes at_start{};
   Piece begin;
@@ -148,7 +158,9 @@ struct StagePieces {
   std::vector<Chunk> chunks;
   PieceByOrder microbatch_end;
   /// By position, for kinds that interject.
-  std::vector<std::array<std::vector<const Fragment*>, kPieceOrderCount>> interjections;
+  using ByOrder = std::array<std::vector<const Fragment*>, kPieceOrderCount>;
+  std::vector<ByOrder> interjections;
+  std::vector<std::size_t> first_alike;  ///< by position: the first one with equal interjections
 };
 
 /// Batches differ by what the chunk holds, and the first chunk begins the micro-batch.
@@ -173,6 +185,18 @@ constexpr SegmentForm form_of(PieceSlot slot) {
   return slot == PieceSlot::kEmbedding ? SegmentForm::kEmbedding
          : slot == PieceSlot::kHead    ? SegmentForm::kHead
                                        : SegmentForm::kBlock;
+}
+
+/// True where each micro-batch is reduced by itself: then only the first one differs, and one
+/// alone is a first one.
+bool reduces_every_pass(const Scenario& scenario);
+
+/// The order whose recorded pieces stand for those of `order`.
+constexpr PieceOrder recorded_order(PieceOrder order, bool reduces_every) {
+  return !reduces_every                 ? order
+         : order == PieceOrder::kOnly   ? PieceOrder::kFirst
+         : order == PieceOrder::kMiddle ? PieceOrder::kLast
+                                        : order;
 }
 
 /// Orders of passes of a step: one micro-batch only, or the first, those between and the last.

@@ -1,5 +1,7 @@
 #include "core/planner/step_recorder.h"
 
+#include <algorithm>
+
 #include "core/check.h"
 #include "core/planner/class_emitter.h"
 
@@ -35,17 +37,30 @@ class PieceRecorder final : public FragmentSink {
       parts(id).fragments.push_back(fragment);
     } else {
       piece(id).fragment = fragment;
+      if (is_hook(id.kind) && fragment != nullptr) {
+        recording_.stage.chunks[static_cast<std::size_t>(id.chunk)]
+            .any[index(pass_of(id))][is_before(id.kind) ? 0 : 1] = true;
+      }
     }
   }
 
  private:
+  static bool is_before(PieceKind kind) {
+    return kind == PieceKind::kBeforeForward || kind == PieceKind::kBeforeBackward;
+  }
+  static bool is_hook(PieceKind kind) {
+    return is_before(kind) || kind == PieceKind::kAfterForward || kind == PieceKind::kAfterBackward;
+  }
   static PassKind pass_of(const PieceId& id) {
     const bool forward = id.kind == PieceKind::kForward || id.kind == PieceKind::kBeforeForward ||
                          id.kind == PieceKind::kAfterForward;
     return forward ? PassKind::kForward : id.weights ? PassKind::kWeight : PassKind::kBackward;
   }
   PieceParts& parts(const PieceId& id) const {
-    return recording_.segment.passes[index(pass_of(id))][index(form_of(id.slot))][index(id.order)];
+    const PassKind pass = pass_of(id);
+    const SegmentForm form = form_of(id.slot);
+    return recording_.segment
+        .passes[index(pass)][index(form)][recording_.segment.kept_order(pass, form, id.order)];
   }
   Piece& piece(const PieceId& id) const {
     SegmentPieces& segment = recording_.segment;
@@ -126,17 +141,21 @@ Schedule one_by_one(const Recording& recording, std::int32_t microbatches) {
   return schedule;
 }
 
-/// Leaves one block per chunk: enough for the pieces of segments.
-void drop_blocks(StageLayout& layout, const ModelGraph& graph) {
+/// Leaves one block per chunk, enough for the pieces of segments; where those of blocks are known,
+/// only to chunks that would be empty.
+void drop_blocks(StageLayout& layout, const ModelGraph& graph, bool blocks_are_known) {
   std::vector<std::int32_t> segments;
   std::vector<std::int32_t> begins{0};
+  const auto is_block = [&](std::int32_t segment) {
+    return graph.segments[static_cast<std::size_t>(segment)].layer >= 0;
+  };
   for (int chunk = 0; chunk < layout.chunks(); ++chunk) {
-    bool has_block = false;
-    for (int position = layout.begin(chunk); position < layout.end(chunk); ++position) {
-      const std::int32_t segment = layout.segment(position);
-      const bool block = graph.segments[static_cast<std::size_t>(segment)].layer >= 0;
-      if (!block || !std::exchange(has_block, true)) {
-        segments.push_back(segment);
+    const auto first = layout.segments.begin() + layout.begin(chunk);
+    const auto last = layout.segments.begin() + layout.end(chunk);
+    bool keeps = !blocks_are_known || std::all_of(first, last, is_block);
+    for (auto segment = first; segment != last; ++segment) {
+      if (!is_block(*segment) || std::exchange(keeps, false)) {
+        segments.push_back(*segment);
       }
     }
     begins.push_back(static_cast<std::int32_t>(segments.size()));
@@ -145,17 +164,29 @@ void drop_blocks(StageLayout& layout, const ModelGraph& graph) {
   layout.chunk_begin = std::move(begins);
 }
 
+void find_alike(StagePieces& stage) {
+  const auto& all = stage.interjections;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    stage.first_alike.push_back(
+        static_cast<std::size_t>(std::find(all.begin(), all.end(), all[i]) - all.begin()));
+  }
+}
+
 }  // namespace
 
 void record_pieces(const Recording& recording) {
   Scenario folded = recording.scenario;
-  folded.training.accumulate = folded.training.accumulate > 1 ? kFewMicrobatches : 1;
+  folded.training.recompute = recording.recompute;
+  folded.training.recompute_every = 1;
+  folded.training.accumulate = reduces_every_pass(folded)       ? 2
+                               : folded.training.accumulate > 1 ? kFewMicrobatches
+                                                                : 1;
   const PlannerContext context = make_context(folded, *recording.graph);
   const Schedule schedule = one_by_one(recording, context.microbatches);
   StageLayout layout = stage_layout(folded, *recording.graph, schedule, recording.coordinate);
   const bool only_segments = recording.stage.begin.known;
   if (only_segments) {
-    drop_blocks(layout, *recording.graph);
+    drop_blocks(layout, *recording.graph, recording.blocks_are_known);
   } else {
     recording.stage.chunks.resize(static_cast<std::size_t>(layout.chunks()));
   }
@@ -167,9 +198,11 @@ void record_pieces(const Recording& recording) {
   ClassEmitter emitter(
       recording.tables, context, layout, schedule, 0, ProgramBuilder::Mode::kCount);
   emitter.record_to(&recorder);
-  const CategoryBytes at_start = emitter.count_steady_step().at_start;
-  if (!only_segments) {
-    recording.stage.at_start = at_start;
+  if (only_segments) {
+    emitter.count_passes();
+  } else {
+    recording.stage.at_start = emitter.count_steady_step().at_start;
+    find_alike(recording.stage);
   }
 }
 

@@ -9,9 +9,11 @@ namespace lockstep {
 /// What is recorded, and where it goes.
 struct Recording {
   const Scenario& scenario;
+  Recompute recompute = Recompute::kNone;  ///< of all layers, whatever the scenario says
   const std::shared_ptr<const ModelGraph>& graph;
   const Walks& walks;
-  std::int32_t coordinate = 0;  ///< pipeline rank
+  std::int32_t coordinate = 0;    ///< pipeline rank
+  bool blocks_are_known = false;  ///< in the segment's pieces, for these micro-batches
   SegmentPieces& segment;
   StagePieces& stage;
   FragmentStore& store;

@@ -113,19 +113,16 @@ const Fragment* Step::fragment_at(const Cursor& at) const {
 
 /// Adds what all passes of the walk before the cursor changed (all of the walk, after it).
 void Step::add_passes_before(const Cursor& at, CategoryBytes& bytes) const {
-  std::vector<std::int64_t> before(sums_.passes.size(), 0);
   const bool inside = at.part == Cursor::Part::kWalk;
   const std::size_t last = inside ? at.stretch : walk_.stretches.size();
   for (std::size_t s = 0; s < last + (inside ? 1 : 0); ++s) {
     const WalkStretch& stretch = walk_.stretches[s];
     for (std::uint32_t i = 0; i < stretch.count; ++i) {
-      before[walk_.steps[stretch.first + i].symbol] +=
-          s < last ? stretch.times : at.run + (i < at.step ? 1 : 0);
-    }
-  }
-  for (std::size_t symbol = 0; symbol < before.size(); ++symbol) {
-    if (before[symbol] > 0) {
-      add_to(bytes, sums_.passes[symbol].bytes, before[symbol]);
+      const std::int64_t times = s < last ? stretch.times : at.run + (i < at.step ? 1 : 0);
+      const std::size_t symbol = walk_.steps[stretch.first + i].symbol;
+      if (times > 0 && sums_.passes[symbol].count > 0) {
+        add_to(bytes, sums_.passes[symbol].bytes, times);
+      }
     }
   }
 }
@@ -136,9 +133,11 @@ void Step::add_fragments_before(const Cursor& at, CategoryBytes& bytes) const {
   for (std::uint32_t g = 0; g <= at.group; ++g) {
     const PieceGroup& group = sums_.groups[pass.first + g];
     for (std::uint32_t i = 0; i < group.count; ++i) {
-      add_to(bytes,
-             sums_.fragments[group.first + i]->delta,
-             g < at.group ? group.times : at.group_run + (i < at.fragment ? 1 : 0));
+      const std::int64_t times =
+          g < at.group ? group.times : at.group_run + (i < at.fragment ? 1 : 0);
+      if (times > 0) {
+        add_to(bytes, sums_.fragments[group.first + i]->delta, times);
+      }
     }
   }
 }
@@ -244,14 +243,16 @@ void Step::write_name(const FragmentName& name, const Cursor& at, MemoryPeak& pe
 }  // namespace
 
 void StepSums::clear(std::size_t symbols) {
-  heights.assign(symbols, {});
-  passes.assign(symbols, {});
+  heights.resize(symbols);
+  passes.resize(symbols);
   groups.clear();
   fragments.clear();
 }
 
 void StepSums::begin_pass(std::size_t symbol) {
   pass_ = symbol;
+  heights[symbol] = {};
+  passes[symbol] = {};
   passes[symbol].first = static_cast<std::uint32_t>(groups.size());
 }
 

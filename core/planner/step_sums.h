@@ -55,6 +55,7 @@ struct StepSums {
   std::vector<PieceGroup> groups;
   std::vector<const Fragment*> fragments;
 
+  /// Empties it. Passes that are not begun are not to be looked at.
   void clear(std::size_t symbols);
   /// Groups added from now on belong to the pass `symbol`.
   void begin_pass(std::size_t symbol);

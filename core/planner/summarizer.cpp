@@ -14,8 +14,9 @@ namespace {
 constexpr std::size_t kMostStages = 20'000;
 constexpr std::size_t kMostFragments = 150'000;
 constexpr std::size_t kMostWalks = 2'000;
-/// Steps put together that are kept.
-constexpr std::size_t kSteps = 4096;
+/// Steps put together that are kept: some more than the batches that a search tries per layout, few
+/// enough to stay in the processor's cache.
+constexpr std::size_t kSteps = 512;
 
 /// Operations that agree in all fields, counted together and in order.
 std::vector<OperationCount> merged_counts(std::span<const FragmentCount> parts) {
@@ -69,6 +70,7 @@ class Summarizer::Workshop {
     const SegmentPieces* kept = nullptr;
     const SegmentPieces* dropped = nullptr;
     const StageKind* kind = nullptr;
+    bool many = false;  ///< micro-batches
     bool operator==(const Recipe&) const = default;
   };
   struct Step {
@@ -172,11 +174,16 @@ const StepSums& Summarizer::Workshop::sums_of(const Scenario& scenario,
   const bool mixed = recompute_every(scenario.training) > 1;
   const Recompute kept = mixed ? Recompute::kNone : scenario.training.recompute;
   StagePieces& stage = stages_[stage_key(keys, kind.form)];
-  SegmentPieces& segment = segments_[segment_key(keys, kept, shares)];
-  SegmentPieces* dropped =
-      mixed ? &segments_[segment_key(keys, Recompute::kFull, shares)] : &segment;
-  const Recipe recipe{&stage, &segment, dropped, &kind};
-  std::uint64_t hash = 0;
+  const auto pieces_of = [&](Recompute recompute) -> SegmentPieces& {
+    SegmentPieces& pieces = segments_[segment_key(keys, recompute, shares)];
+    pieces.forwards_alike = scenario.training.precision != Precision::kAutocast;
+    return pieces;
+  };
+  SegmentPieces& segment = pieces_of(kept);
+  SegmentPieces* dropped = mixed ? &pieces_of(Recompute::kFull) : &segment;
+  const bool many = scenario.training.accumulate > 1;
+  const Recipe recipe{&stage, &segment, dropped, &kind, many};
+  std::uint64_t hash = many ? 1 : 0;
   for (const void* part : {static_cast<const void*>(&stage),
                            static_cast<const void*>(&segment),
                            static_cast<const void*>(&kind)}) {
@@ -191,16 +198,23 @@ const StepSums& Summarizer::Workshop::sums_of(const Scenario& scenario,
                       recompute_every(scenario.training),
                       walks.ranks[static_cast<std::size_t>(kind.coordinate)],
                       walks.splits,
-                      scenario.training.accumulate > 1,
+                      many,
+                      reduces_every_pass(scenario),
                       stage,
                       segment,
                       *dropped};
   const auto record = [&](SegmentPieces& pieces, Recompute recompute) {
     if (!has_pieces(plan, pieces)) {
-      Scenario uniform = scenario;
-      uniform.training.recompute = recompute;
-      uniform.training.recompute_every = 1;
-      record_pieces({uniform, model.graph, walks, kind.coordinate, pieces, stage, store_, tables_});
+      record_pieces({scenario,
+                     recompute,
+                     model.graph,
+                     walks,
+                     kind.coordinate,
+                     has_form(plan, pieces, SegmentForm::kBlock),
+                     pieces,
+                     stage,
+                     store_,
+                     tables_});
     }
   };
   record(segment, kept);
@@ -218,36 +232,40 @@ void Summarizer::Workshop::add_parts(const StepSums& sums,
                                      ClassOutline& each) {
   each.at_start = sums.at_start;
   each.at_end = sums.at_start;
-  each.first_part = static_cast<std::uint32_t>(outline_.parts.size());
   each.operations = 0;
-  const auto hold = [&](const CategoryBytes& delta, std::int64_t times) {
+  const auto add = [&each](
+                       const CategoryBytes& delta, std::int64_t operations, std::int64_t times) {
+    each.operations += times * operations;
     for (std::size_t c = 0; c < delta.size(); ++c) {
       each.at_end[c] += times * delta[c];
     }
   };
+  const std::size_t first = outline_.parts.size();
+  outline_.parts.resize(first + sums.fragments.size() + 2);  // at most
+  FragmentCount* part = outline_.parts.data() + first;
   for (const Fragment* fragment : {sums.begin, sums.end}) {
     if (fragment != nullptr) {
-      outline_.parts.push_back({fragment, 1});
-      each.operations += fragment->operations;
-      hold(fragment->delta, 1);
+      *part++ = {fragment, 1};
+      add(fragment->delta, fragment->operations, 1);
     }
   }
   for (std::size_t symbol = 0; symbol < walk.totals.size(); ++symbol) {
     const std::int64_t times = walk.totals[symbol];
-    if (times == 0) {
+    const PassSum& pass = sums.passes[symbol];
+    if (times == 0 || pass.count == 0) {
       continue;
     }
-    const PassSum& pass = sums.passes[symbol];
-    hold(pass.bytes, times);
-    each.operations += times * pass.operations;
+    add(pass.bytes, pass.operations, times);
     for (std::uint32_t g = pass.first; g < pass.first + pass.count; ++g) {
       const PieceGroup& group = sums.groups[g];
       for (std::uint32_t i = group.first; i < group.first + group.count; ++i) {
-        outline_.parts.push_back({sums.fragments[i], times * group.times});
+        *part++ = {sums.fragments[i], times * group.times};
       }
     }
   }
-  each.parts = static_cast<std::uint32_t>(outline_.parts.size()) - each.first_part;
+  each.first_part = static_cast<std::uint32_t>(first);
+  outline_.parts.resize(static_cast<std::size_t>(part - outline_.parts.data()));
+  each.parts = static_cast<std::uint32_t>(outline_.parts.size() - first);
 }
 
 const StepOutline& Summarizer::Workshop::outline(const Scenario& scenario) {

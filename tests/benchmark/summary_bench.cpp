@@ -1,7 +1,8 @@
 // How many plan summaries a second one core makes, over the configurations that a search tries:
 // Llama 70B and 8B on 8 to 1,024 GPUs. Every configuration is summarised exactly once, so the time
 // includes what the Summarizer has to count before it can put steps together.
-// "All kinds, grid order" is the figure to quote: it is what a search does.
+// "All kinds, grid order" is the figure to quote: it is what a search does. "Memory and time" is
+// the closed form as a whole: the summary, the peak with what the driver takes, and the estimate.
 //
 //     summary_bench --benchmark_repetitions=5
 #include <algorithm>
@@ -11,8 +12,11 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
+#include "core/cluster_presets.h"
+#include "core/memory_report.h"
 #include "core/model_presets.h"
 #include "core/planner/summarizer.h"
+#include "simulator/estimate.h"
 
 namespace lockstep {
 namespace {
@@ -107,6 +111,7 @@ class Search {
     for (const char* name : {"llama-3.1-70b", "llama-3.1-8b"}) {
       Scenario& scenario = scenarios_.emplace_back();
       scenario.model = *find_model_preset(name);
+      scenario.cluster = *find_cluster_preset("dgx-h100");
       scenario.training.seq_len = 4096;
     }
   }
@@ -146,9 +151,30 @@ void summarize_all(benchmark::State& state, std::vector<Configuration> grid) {
   state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()));
 }
 
-void add(const std::string& name, std::vector<Configuration> grid) {
+/// Budget: >= 200,000 configurations a second.
+void memory_and_time_of_all(benchmark::State& state, std::vector<Configuration> grid) {
+  Search search;
+  Summarizer summarizer;
+  const ClusterSpec cluster = search.scenario(grid.front()).cluster;
+  const sim::Estimator estimator(cluster, false);
+  std::size_t next = 0;
+  for (auto _ : state) {
+    const Scenario& scenario = search.scenario(grid[next]);
+    const PlanSummary summary = summarizer.summarize(scenario);
+    benchmark::DoNotOptimize(counted_peak_bytes(scenario, summary));
+    benchmark::DoNotOptimize(estimator.estimate(summary).step_s);
+    next = next + 1 == grid.size() ? 0 : next + 1;
+  }
+  state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()));
+}
+
+using Measure = void (*)(benchmark::State&, std::vector<Configuration>);
+
+void add(const std::string& name,
+         std::vector<Configuration> grid,
+         Measure measure = summarize_all) {
   const auto count = static_cast<std::int64_t>(grid.size());
-  benchmark::RegisterBenchmark(name.c_str(), summarize_all, std::move(grid))
+  benchmark::RegisterBenchmark(name.c_str(), measure, std::move(grid))
       ->Iterations(count)
       ->Unit(benchmark::kMicrosecond);
 }
@@ -193,7 +219,9 @@ void add_all() {
   add("fsdp, interleaved", search_grid(others));
 
   std::vector<Configuration> search = one_search();
-  add(fmt::format("one search of {} layouts", search.size()), std::move(search));
+  const std::string name = fmt::format("one search of {} layouts", search.size());
+  add(name, search);
+  add("memory and time, " + name, std::move(search), memory_and_time_of_all);
   std::vector<Configuration> all = search_grid({});
   add("all kinds, grid order", all);
   std::mt19937 random(1);

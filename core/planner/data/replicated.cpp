@@ -13,6 +13,7 @@ ReplicatedParameters::ReplicatedParameters(const DataParallelInputs& inputs)
       weight_(inputs.context.graph->parameters.size(), kNoBuffer),
       gradient_(weight_.size(), kNoBuffer),
       states_(weight_.size()),
+      layout_(weight_.size(), kNoLayout),
       cast_(weight_.size(), kNoBuffer) {}
 
 void ReplicatedParameters::initialize(ProgramBuilder& b) {
@@ -53,6 +54,14 @@ void ReplicatedParameters::create_masters(ProgramBuilder& b) {
 }
 
 void ReplicatedParameters::begin_step(ProgramBuilder&, int) {}
+
+std::uint16_t ReplicatedParameters::layout_of(ProgramBuilder& b, std::int32_t parameter) {
+  std::uint16_t& layout = layout_[index(parameter)];
+  if (layout == kNoLayout && !b.counting()) {
+    layout = whole_layout(b.tables(), context_, stage_, parameter);
+  }
+  return layout;
+}
 
 View ReplicatedParameters::weight(ProgramBuilder& b, std::int32_t parameter) {
   parameter = stored(parameter);
@@ -111,9 +120,7 @@ void ReplicatedParameters::for_each_owned(ProgramBuilder& b, const PieceVisitor&
         const bool has_master = states.master != kNoBuffer;
         piece.parameter = has_master ? b.whole(states.master) : full;
         piece.compute = has_master ? full : View{};
-        if (!b.counting()) {
-          piece.layout = whole_layout(b.tables(), context_, stage_, parameter);
-        }
+        piece.layout = layout_of(b, parameter);
         pieces_.push_back(piece);
       });
       visit(pieces_);
@@ -153,9 +160,11 @@ void ReplicatedParameters::save(ProgramBuilder& b) {
     for (const BufferId state : states.all()) {
       parts.push_back(b.whole(state));
     }
-    const std::uint16_t layout =
-        b.counting() ? kNoLayout : whole_layout(b.tables(), context_, stage_, parameter);
-    b.host(Work::kWriteShard, Shape{{elements(parameter)}}, parts, {}, {.layout = layout});
+    b.host(Work::kWriteShard,
+           Shape{{elements(parameter)}},
+           parts,
+           {},
+           {.layout = layout_of(b, parameter)});
   });
 }
 

@@ -75,7 +75,11 @@ class ReplicatedParameters : public DataParallelism {
   std::vector<OptimizerStates> states_;
 
  private:
-  std::vector<BufferId> cast_;  ///< autocast: 16-bit copies of matrices, for one step
+  /// Of the whole parameter, the same wherever it is named; none when counting.
+  std::uint16_t layout_of(ProgramBuilder& b, std::int32_t parameter);
+
+  std::vector<std::uint16_t> layout_;  ///< by parameter; kNoLayout until asked for
+  std::vector<BufferId> cast_;         ///< autocast: 16-bit copies of matrices, for one step
   std::vector<OwnedPiece> pieces_;
 };
 

@@ -263,6 +263,16 @@ TEST_CASE("Freeing twice and using a buffer after its free are refused") {
   CHECK_THROWS_AS(counting.free(y), InternalError);
 }
 
+TEST_CASE("A plan of more layouts than operations can name is refused with what to reduce") {
+  PlanBuilder tables(Mesh{}, nullptr);
+  for (int i = 0; i < kNoLayout; ++i) {
+    tables.layout({});
+  }
+  CHECK_THROWS_AS(tables.layout({}), NotSupportedError);
+  CHECK_THROWS_WITH(tables.layout({}),
+                    Catch::Contains("65535 layouts") && Catch::Contains("layers"));
+}
+
 TEST_CASE("A buffer with several owners is freed by the last release") {
   Bench bench;
   const BufferId x = bench.buffer();

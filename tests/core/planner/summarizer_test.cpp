@@ -221,6 +221,24 @@ TEST_CASE("whatever the scenario, the summarizer counts what the planner counts 
   }
 }
 
+TEST_CASE("with sequence parallelism ZeRO-2 reduces later, whatever was summarized before",
+          "[summarizer]") {
+  Scenario scenario;
+  scenario.model.layers = 4;
+  scenario.training.seq_len = 32;
+  scenario.training.accumulate = 3;
+  scenario.strategy.tensor.degree = 2;
+  scenario.strategy.data.kind = DataKind::kZero2;
+  scenario.strategy.data.degree = 2;
+  scenario.strategy.data.bucket_mib = 0.06;
+  Summarizer summarizer;
+  for (const bool sequence_parallel : {true, false, true}) {
+    CAPTURE(sequence_parallel);
+    scenario.strategy.tensor.sequence_parallel = sequence_parallel;
+    check_against_plan(summarizer.summarize(resolved(scenario)), resolved(scenario));
+  }
+}
+
 TEST_CASE("outlines of classes that do the same share their parts", "[summarizer]") {
   Scenario scenario;
   scenario.model = *find_model_preset("llama-3.1-8b");

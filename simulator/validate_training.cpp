@@ -71,8 +71,11 @@ ValidatedRow prediction(const TrainingRow& row, Metric metric, double predicted,
   return result;
 }
 
-void predict_training(const TrainingRow& row, const Scenario& scenario, Outcome& outcome) {
-  const double seconds = predicted_step_time(scenario);
+void predict_training(const TrainingRow& row,
+                      const Scenario& scenario,
+                      const Efficiency& efficiency,
+                      Outcome& outcome) {
+  const double seconds = predicted_step_time(scenario, efficiency);
   if (row.step_time_s) {
     outcome.rows.push_back(prediction(row, Metric::kStepTime, seconds, *row.step_time_s));
   }
@@ -98,7 +101,7 @@ Outcome outcome_of(const TrainingRow& row,
   try {
     const Scenario scenario = scenario_of(row, machines);
     if (table == ValidationTable::kTraining) {
-      predict_training(row, scenario, outcome);
+      predict_training(row, scenario, options.efficiency, outcome);
     } else if (row.peak_gib) {
       constexpr double kGibibyte = 1024.0 * 1024.0 * 1024.0;
       outcome.rows.push_back(prediction(row,
@@ -135,9 +138,10 @@ std::string_view name_of(Metric metric) {
   return "?";
 }
 
-double predicted_step_time(const Scenario& scenario) {
+double predicted_step_time(const Scenario& scenario, const Efficiency& efficiency) {
   const Plan plan = make_plan(scenario, {.evaluate = false, .save = false});
-  const Simulation run = simulate(plan, scenario.cluster);
+  const Simulation run =
+      simulate(plan, scenario.cluster, ClusterCosts(scenario.cluster, plan.tf32, efficiency), {});
   const TraceStep& step = run.trace.steps.back();
   return static_cast<double>(step.end - step.begin) * 1e-9;
 }

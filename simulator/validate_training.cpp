@@ -88,6 +88,12 @@ void predict_training(const TrainingRow& row,
   }
 }
 
+[[noreturn]] void refuse_claim(double fraction) {
+  throw NotSupportedError(
+      "validate",
+      fmt::format("its step time claims {:.0f} % of the device's peak", 100 * fraction));
+}
+
 Outcome outcome_of(const TrainingRow& row,
                    ValidationTable table,
                    const Machines& machines,
@@ -100,6 +106,9 @@ Outcome outcome_of(const TrainingRow& row,
   }
   try {
     const Scenario scenario = scenario_of(row, machines);
+    if (const double claimed = claimed_fraction(row, scenario); claimed > 1) {
+      refuse_claim(claimed);
+    }
     if (table == ValidationTable::kTraining) {
       predict_training(row, scenario, options.efficiency, outcome);
     } else if (row.peak_gib) {
@@ -148,6 +157,16 @@ double predicted_step_time(const Scenario& scenario, const Efficiency& efficienc
 
 namespace {
 
+/// torch.distributed's default group of all ranks, over which frameworks synchronize their start.
+std::int64_t default_group_bytes(const RankMemory& rank) {
+  for (const MemoryTerm& term : rank.margins) {
+    if (term.name.starts_with("default process group")) {
+      return term.bytes;
+    }
+  }
+  return 0;
+}
+
 /// Margins of the allocator: rounding of blocks and what its cache keeps.
 std::int64_t cached_bytes(const RankMemory& rank) {
   std::int64_t bytes = 0;
@@ -190,7 +209,7 @@ double predicted_peak_bytes(const Scenario& scenario, const TrainingRow& row) {
   if (reading == "allocated after the step") {
     bytes = bytes_after_step(scenario, rank.class_index);
   } else if (reading == "nvidia-smi" || reading == "kind not stated") {
-    bytes += cached_bytes(rank) + rank.non_tensor_bytes();
+    bytes += cached_bytes(rank) + rank.non_tensor_bytes() + default_group_bytes(rank);
   } else if (reading == "reserved") {
     bytes += cached_bytes(rank);
   }

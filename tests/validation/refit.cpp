@@ -100,7 +100,8 @@ class Rows {
   explicit Rows(const std::string& folder)
       : machines_{hardware_names(table(folder, "hardware")),
                   site_networks(table(folder, "sites")),
-                  attention_kernels(table(folder, "attention"))},
+                  attention_kernels(table(folder, "attention")),
+                  eager_contexts(table(folder, "contexts"))},
         collectives_{
             table(folder, "collectives"), table(folder, "hardware"), table(folder, "sites")} {
     for (const TrainingRow& row : training_rows(table(folder, "train_throughput"))) {
@@ -141,6 +142,9 @@ class Rows {
   void add(const TrainingRow& row) {
     try {
       Scenario scenario = scenario_of(row, machines_);
+      if (claimed_fraction(row, scenario) > 1) {
+        return;
+      }
       PlanSummary summary = summarize_plan(scenario);
       runs_.push_back({row, std::move(scenario), std::move(summary)});
       points_.push_back({group_of(row.source), false, *row.step_time_s});

@@ -48,7 +48,7 @@ struct ValidationReport {
 struct ValidationOptions {
   bool all = false;  ///< predict also the rows that the selection rule leaves out
   int threads = 1;
-  Efficiency efficiency;
+  Efficiency efficiency{};
   std::function<void(std::size_t done, std::size_t total)> progress = nullptr;  ///< by any thread
 };
 

@@ -109,7 +109,8 @@ struct ValidateCommand {
     }
     const sim::Machines machines{hardware_names(facts("hardware.csv")),
                                  site_networks(facts("sites.csv")),
-                                 attention_kernels(facts("attention.csv"))};
+                                 attention_kernels(facts("attention.csv")),
+                                 eager_contexts(facts("contexts.csv"))};
     const std::vector<TrainingRow> rows = training_rows(table);
     sim::ValidationOptions options;
     options.all = all;

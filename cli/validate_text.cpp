@@ -129,6 +129,10 @@ void write_summary(JsonWriter& json, const sim::MetricSummary& summary) {
   write_groups(json, "by_source", summary.by_source);
   write_groups(json, "by_hardware", summary.by_hardware);
   write_groups(json, "by_regime", summary.by_regime);
+  json.begin_object("left_out");
+  write_statistics(json, summary.left_out);
+  json.end_object();
+  write_groups(json, "by_reason", summary.by_reason);
   json.begin_array("worst");
   for (const sim::ValidatedRow* row : summary.worst) {
     json.element(row->id);
@@ -148,20 +152,23 @@ std::string validation_text(const ValidationView& view) {
                         percent(summary.all.median),
                         percent(summary.all.p90),
                         signed_percent(summary.all.bias));
-    if (summary.metric != sim::Metric::kTokensPerSecond) {
+    if (summary.metric != sim::Metric::kTokensPerSecond && summary.all.rows > 0) {
       text += groups_text("regime", summary.by_regime) + "\n";
       text += groups_text("hardware", summary.by_hardware) + "\n";
       text += groups_text("source (left out)", summary.by_source) + "\n";
       text += worst_text(summary) + "\n";
     }
-  }
-  const auto extra = std::count_if(
-      view.report.rows.begin(), view.report.rows.end(), [](const sim::ValidatedRow& row) {
-        return !row.left_out.empty();
-      });
-  if (extra > 0) {
-    text += fmt::format("{} predictions of rows that the rule leaves out, not counted above\n\n",
-                        extra);
+    if (summary.left_out.rows > 0) {
+      text += fmt::format(
+          "{} of rows that the rule leaves out, not counted above: {} rows, median "
+          "error {}, p90 {}, bias {}\n\n",
+          name_of(summary.metric),
+          summary.left_out.rows,
+          percent(summary.left_out.median),
+          percent(summary.left_out.p90),
+          signed_percent(summary.left_out.bias));
+      text += groups_text("left out because", summary.by_reason) + "\n";
+    }
   }
   return text + refused_text(view.report, view.explain);
 }

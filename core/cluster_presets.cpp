@@ -88,8 +88,11 @@ ClusterSpec node(const char* name,
       "latency per hop: NCCL src/graph/tuning.cc, LL protocol",
       "context_bytes: 0.52 GiB measured on H100 (pith-train); 0.55 GiB (ml-engineering)",
       "multiprocessors: NVIDIA architecture white papers",
-      "matmul_fraction: best of many shapes, mamf-finder (stas00/ml-engineering); else 0.8",
-      "power_watts: data sheets, maximum of the module",
+      "matmul_fraction: best of many shapes, mamf-finder: A100 267.9, H100 792.1, L4 91.4, RTX "
+      "4090 "
+      "178.5 (more than the data sheet), (mag-/gpu_benchmark), B200 1745 TFLOP/s "
+      "(stas00/ml-engineering); others as their family, else 0.8",
+      "power_watts: data sheets, maximum of the module; GB300 1400 W (200 W more than GB200)",
       "attention_fraction: about 0.6, FlashAttention-2 (arXiv:2307.08691) figures 4 to 7 on A100",
       "attention_fraction: the same, FlashAttention-3 (arXiv:2407.08608) figure 5 on H100",
       "launch_overhead_s: 5 us, usual for one PyTorch operation; `lockstep calibrate` measures it"};
@@ -199,11 +202,12 @@ void add_hopper(Presets& presets) {
        reported("139.80"),
        "network: DGX H200 data sheet, 8x NDR InfiniBand 400 Gb/s"},
       {"dgx-h200", "h200-141gb"}));
-  const Peaks h20{1, 44, 74, 148, 148, 296, 78, 0.9, 500};
+  const Peaks h20{1, 44, 74, 148, 148, 296, 78, 0.801, 400};
   presets.push_back(
       preset(node("h20", gpu("H20-SXM-96GB", h20, 95.1, 4000), 8, nvswitch(450), network(400), 8),
              {"FLOP/s (without sparsity), memory and NVLink rates: HGX H20 data sheet as quoted by "
-              "vendors (148 TFLOP/s bf16, 4.0 TB/s, 900 GB/s)",
+              "vendors (148 TFLOP/s bf16, 4.0 TB/s, 900 GB/s, 400 W)",
+              "matmul_fraction: as H100, the only Hopper device that was measured",
               reported("95.1"),
               "network: assumed as in DGX H100"},
              {"h20-96gb", "hgx-h20"}));
@@ -233,7 +237,7 @@ void add_blackwell(Presets& presets) {
               "network: GB200 NVL72 data sheet, one ConnectX-7 400 Gb/s per device",
               domain},
              {"gb200", "nvl72"}));
-  const Peaks gb300{1.3, 80, 1250, 2500, 2500, 5000, 148, 0.776, 1200};
+  const Peaks gb300{1.3, 80, 1250, 2500, 2500, 5000, 148, 0.776, 1400};
   presets.push_back(preset(node("gb300-nvl72",
                                 gpu("GB300-288GB", gb300, 276.5, 8000),
                                 72,

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "simulator/efficiency.h"
 #include "simulator/group_links.h"
 
 namespace lockstep::sim {
@@ -243,7 +242,8 @@ Way way_of(const GroupLinks& links,
   return {};
 }
 
-CommunicationCost priced(const Way& way, double bytes, Algorithm algorithm, Protocol protocol) {
+CommunicationCost priced(
+    const GroupLinks& links, const Way& way, double bytes, Algorithm algorithm, Protocol protocol) {
   CommunicationCost cost;
   cost.algorithm = algorithm;
   cost.protocol = protocol;
@@ -253,7 +253,7 @@ CommunicationCost priced(const Way& way, double bytes, Algorithm algorithm, Prot
   cost.seconds = cost.latency_s;
   if (bytes > 0 && way.bandwidth > 0) {
     const double stages = protocol == Protocol::kLl ? 0 : way.stages;
-    cost.fill_s = std::min(bytes, stages * kPipelineStageBytes) / way.bandwidth;
+    cost.fill_s = std::min(bytes, stages * links.stage_bytes) / way.bandwidth;
     cost.seconds += bytes / way.bandwidth + cost.fill_s;
   }
   return cost;
@@ -271,7 +271,7 @@ CommunicationCost best_way(const GroupLinks& links, Collective collective, doubl
     for (const Protocol protocol : {Protocol::kLl, Protocol::kLl128, Protocol::kSimple}) {
       const Way way = way_of(links, collective, bytes, algorithm, protocol);
       if (way.latency_us * kMicro < best.seconds) {
-        const CommunicationCost cost = priced(way, bytes, algorithm, protocol);
+        const CommunicationCost cost = priced(links, way, bytes, algorithm, protocol);
         best = cost.seconds < best.seconds ? cost : best;
       }
     }
@@ -326,7 +326,7 @@ std::string_view name_of(Protocol protocol) {
   return "?";
 }
 
-CommunicationCost collective_cost(const ClusterSpec& cluster,
+CommunicationCost collective_cost(const LinkCosts& costs,
                                   const GroupPlacement& placement,
                                   Collective collective,
                                   std::int64_t elements,
@@ -337,48 +337,50 @@ CommunicationCost collective_cost(const ClusterSpec& cluster,
   const double members = placement.members;
   const double bytes = tensor_bytes(collective, members, elements, dtype);
   const Collective kind = collective == Collective::kBarrier ? Collective::kAllReduce : collective;
-  const GroupLinks links = links_of(cluster, placement);
+  const ClusterSpec& cluster = costs.cluster;
+  const GroupLinks links = links_of(costs, placement);
   CommunicationCost cost;
   if (cluster.intra_node.kind != LinkKind::kSharedMemory) {
     cost = best_way(links, kind, bytes);
   } else if (uses_messages(kind)) {
-    cost = priced(plain_direct(cluster, links), bytes, Algorithm::kDirect, Protocol::kNone);
+    cost = priced(links, plain_direct(cluster, links), bytes, Algorithm::kDirect, Protocol::kNone);
   } else {
-    cost = priced(plain_ring(cluster, links, kind), bytes, Algorithm::kRing, Protocol::kNone);
+    cost =
+        priced(links, plain_ring(cluster, links, kind), bytes, Algorithm::kRing, Protocol::kNone);
   }
   cost.wire_bytes = bytes * (members - 1) / members * (kind == Collective::kAllReduce ? 2 : 1);
   return cost;
 }
 
-CommunicationCost collective_cost_by(const ClusterSpec& cluster,
+CommunicationCost collective_cost_by(const LinkCosts& costs,
                                      const GroupPlacement& placement,
                                      Collective collective,
                                      double bytes,
                                      Algorithm algorithm,
                                      Protocol protocol) {
-  return priced(way_of(links_of(cluster, placement), collective, bytes, algorithm, protocol),
-                bytes,
-                algorithm,
-                protocol);
+  const GroupLinks links = links_of(costs, placement);
+  return priced(
+      links, way_of(links, collective, bytes, algorithm, protocol), bytes, algorithm, protocol);
 }
 
-CommunicationCost message_cost(const ClusterSpec& cluster,
+CommunicationCost message_cost(const LinkCosts& costs,
                                const GroupPlacement& placement,
                                std::int64_t bytes) {
   if (placement.members <= 1) {
     return {};
   }
   const auto size = static_cast<double>(bytes);
-  const GroupLinks links = links_of(cluster, placement);
+  const ClusterSpec& cluster = costs.cluster;
+  const GroupLinks links = links_of(costs, placement);
   CommunicationCost cost;
   if (cluster.intra_node.kind == LinkKind::kSharedMemory) {
     Way way;
     way.latency_us = (links.nodes > 1 ? cluster.inter_node : cluster.intra_node).latency_s / kMicro;
     way.bandwidth = links.ring();
-    cost = priced(way, size, Algorithm::kDirect, Protocol::kNone);
+    cost = priced(links, way, size, Algorithm::kDirect, Protocol::kNone);
   } else {
     const Protocol protocol = size <= nccl::kMessageLlBytes ? Protocol::kLl : Protocol::kSimple;
-    cost = priced(message(links, protocol), size, Algorithm::kDirect, protocol);
+    cost = priced(links, message(links, protocol), size, Algorithm::kDirect, protocol);
   }
   cost.wire_bytes = size / 2;
   return cost;

@@ -15,6 +15,7 @@
 
 #include "core/cluster.h"
 #include "core/plan.h"
+#include "simulator/efficiency.h"
 #include "simulator/nccl_tuning.h"
 #include "simulator/placement.h"
 
@@ -35,7 +36,7 @@ struct CommunicationCost {
 };
 
 /// `elements` as in core/operands.h (of one shard for all_gather and reduce_scatter).
-CommunicationCost collective_cost(const ClusterSpec& cluster,
+CommunicationCost collective_cost(const LinkCosts& costs,
                                   const GroupPlacement& placement,
                                   Collective collective,
                                   std::int64_t elements,
@@ -43,7 +44,7 @@ CommunicationCost collective_cost(const ClusterSpec& cluster,
 
 /// One way of a collective, whether or not it is the best; seconds is infinite where NCCL would not
 /// offer it. For tables that show what the choice was made from.
-CommunicationCost collective_cost_by(const ClusterSpec& cluster,
+CommunicationCost collective_cost_by(const LinkCosts& costs,
                                      const GroupPlacement& placement,
                                      Collective collective,
                                      double bytes,
@@ -51,7 +52,7 @@ CommunicationCost collective_cost_by(const ClusterSpec& cluster,
                                      Protocol protocol);
 
 /// A send that meets its recv. `placement` is that of the two ranks as a group.
-CommunicationCost message_cost(const ClusterSpec& cluster,
+CommunicationCost message_cost(const LinkCosts& costs,
                                const GroupPlacement& placement,
                                std::int64_t bytes);
 

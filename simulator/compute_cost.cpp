@@ -12,7 +12,10 @@ namespace {
 
 /// FLOP/s of large matrix products in this type; fp32 units where the device has none of its own.
 /// 16-bit products stay below what the power limit sustains.
-double product_rate(const DeviceSpec& device, DType dtype, bool tf32) {
+double product_rate(const DeviceSpec& device,
+                    DType dtype,
+                    bool tf32,
+                    const Efficiency& efficiency) {
   double rate = device.fp32_flops;
   bool narrow = false;
   switch (dtype) {
@@ -33,7 +36,7 @@ double product_rate(const DeviceSpec& device, DType dtype, bool tf32) {
   }
   rate = (rate > 0 ? rate : std::max(device.fp32_flops, 1.0)) * device.matmul_fraction;
   const bool limited = narrow && device.power_watts > 0;
-  return limited ? std::min(rate, kFlopsPerJoule * device.power_watts) : rate;
+  return limited ? std::min(rate, efficiency.flops_per_joule * device.power_watts) : rate;
 }
 
 struct Tile {
@@ -49,23 +52,36 @@ double ceil_of(double value) {
   return whole < value ? whole + 1 : whole;
 }
 
+/// What the price of one operation is made of.
+struct Rates {
+  const DeviceSpec& device;
+  const Efficiency& efficiency;
+  double products;   ///< FLOP/s of large matrix products
+  double bandwidth;  ///< byte/s of streaming kernels
+  double size;       ///< bytes of an element
+};
+
 /// Seconds of all waves of tiles. The library takes the tile that is fastest; a small one loads
 /// more operands per result. With fewer tiles than multiprocessors, several may share the depth of
 /// one.
-double wave_seconds(const WorkCost& cost, double multiprocessors, double rate, double write_rate) {
+double wave_seconds(const WorkCost& cost, const Rates& rates) {
   const auto m = static_cast<double>(cost.m);
   const auto n = static_cast<double>(cost.n);
   const auto k = static_cast<double>(cost.k);
   const auto batch = static_cast<double>(cost.batch);
+  const auto multiprocessors = static_cast<double>(rates.device.multiprocessors);
+  const double seconds_per_element = rates.efficiency.tile_traffic * rates.size / rates.bandwidth;
   double best = 0;
   for (const Tile& tile : kTiles) {
     const double tiles = ceil_of(m / tile.rows) * ceil_of(n / tile.columns) * batch;
     const double most = std::max(1.0, std::min(k / kLeastDepth, multiprocessors / tiles));
     const auto split = static_cast<double>(static_cast<std::int64_t>(most));
     const double waves = ceil_of(tiles * split / multiprocessors);
-    const double loads = 1 + kTileLoad * (1 / tile.rows + 1 / tile.columns - 1.0 / 256 - 1.0 / 128);
-    const double depth = 2 * tile.rows * tile.columns * k / split * multiprocessors / rate;
-    const double write = kTileTraffic * tile.rows * tile.columns * multiprocessors / write_rate;
+    const double loads =
+        1 + rates.efficiency.tile_load * (1 / tile.rows + 1 / tile.columns - 1.0 / 256 - 1.0 / 128);
+    const double depth =
+        2 * tile.rows * tile.columns * k / split * multiprocessors / rates.products;
+    const double write = tile.rows * tile.columns * multiprocessors * seconds_per_element;
     // Parts of one tile are added at the end: one more such time.
     const double seconds = waves * (depth * loads + write) + (split > 1 ? write : 0);
     best = best == 0 ? seconds : std::min(best, seconds);
@@ -73,21 +89,17 @@ double wave_seconds(const WorkCost& cost, double multiprocessors, double rate, d
   return best;
 }
 
-/// `write_rate` is in elements per second.
-double product_seconds(const DeviceSpec& device,
-                       const WorkCost& cost,
-                       double rate,
-                       double write_rate) {
-  return device.multiprocessors > 1
-             ? wave_seconds(cost, static_cast<double>(device.multiprocessors), rate, write_rate)
-             : cost.flops / rate;
+double product_seconds(const WorkCost& cost, const Rates& rates) {
+  return rates.device.multiprocessors > 1 ? wave_seconds(cost, rates) : cost.flops / rates.products;
 }
 
 /// Causal kernels skip the tiles above the diagonal: a half, and half a tile per row.
-double flash_seconds(const DeviceSpec& device, const WorkCost& cost, double rate, bool gradient) {
-  const double computed = 0.5 * (1 + kFlashTile / (static_cast<double>(cost.m) + kFlashTile));
-  const double fraction = device.attention_fraction / device.matmul_fraction;
-  return cost.flops * computed / (rate * fraction * (gradient ? kFlashBackward : 1));
+double flash_seconds(const WorkCost& cost, const Rates& rates, bool gradient) {
+  const double tile = rates.efficiency.flash_tile;
+  const double computed = 0.5 * (1 + tile / (static_cast<double>(cost.m) + tile));
+  const double fraction = rates.device.attention_fraction / rates.device.matmul_fraction;
+  return cost.flops * computed /
+         (rates.products * fraction * (gradient ? rates.efficiency.flash_backward : 1));
 }
 
 bool is_product(Work work) {
@@ -101,50 +113,50 @@ bool is_update(Work work) {
 }
 
 /// Batched products and the passes of softmax between them, which cross device memory.
-double plain_attention_seconds(const DeviceSpec& device,
-                               const WorkCost& cost,
-                               double rate,
-                               double size,
-                               double bandwidth,
-                               bool gradient) {
+double plain_attention_seconds(const WorkCost& cost, const Rates& rates, bool gradient) {
   WorkCost scores = cost;
   scores.flops = cost.flops / (gradient ? 4 : 2);
   WorkCost values = scores;
   std::swap(values.n, values.k);
-  const double products = (product_seconds(device, scores, rate, bandwidth / size) +
-                           product_seconds(device, values, rate, bandwidth / size)) *
-                          (gradient ? 2 : 1);
-  const double passes = kSoftmaxPasses + (gradient ? 3 : 0);
+  const double products =
+      (product_seconds(scores, rates) + product_seconds(values, rates)) * (gradient ? 2 : 1);
+  const double passes = rates.efficiency.softmax_passes + (gradient ? 3 : 0);
   const double bytes = static_cast<double>(cost.batch) * static_cast<double>(cost.m) *
-                       static_cast<double>(cost.n) * size * passes;
-  return products + bytes / bandwidth;
+                       static_cast<double>(cost.n) * rates.size * passes;
+  return products + bytes / rates.bandwidth;
 }
 
 }  // namespace
 
-ComputeCost compute_cost(
-    const DeviceSpec& device, Work work, const Shape& shape, DType dtype, bool tf32) {
+ComputeCost compute_cost(const DeviceSpec& device,
+                         Work work,
+                         const Shape& shape,
+                         DType dtype,
+                         bool tf32,
+                         const Efficiency& efficiency) {
   const WorkCost work_cost = lockstep::work_cost(work, shape, dtype);
-  const double rate = product_rate(device, dtype, tf32);
-  const double bandwidth = device.memory_bandwidth * kMemoryEfficiency;
+  const Rates rates{device,
+                    efficiency,
+                    product_rate(device, dtype, tf32, efficiency),
+                    device.memory_bandwidth * efficiency.memory_fraction,
+                    static_cast<double>(size_of(dtype))};
   const bool whole = work_cost.flops > 0 || is_update(work);
-  const double moving = work_cost.bytes * (whole ? 1 : kElementwisePasses) / bandwidth;
-  const auto size = static_cast<double>(size_of(dtype));
+  const double moving =
+      work_cost.bytes * (whole ? 1 : efficiency.elementwise_passes) / rates.bandwidth;
   double computing = 0;
   if (is_product(work)) {
-    computing = product_seconds(device, work_cost, rate, bandwidth / size);
+    computing = product_seconds(work_cost, rates);
   } else if (work == Work::kFlashAttention || work == Work::kFlashAttentionGrad) {
-    computing = flash_seconds(device, work_cost, rate, work == Work::kFlashAttentionGrad);
+    computing = flash_seconds(work_cost, rates, work == Work::kFlashAttentionGrad);
   } else if (work == Work::kAttention || work == Work::kAttentionGrad) {
-    computing = plain_attention_seconds(
-        device, work_cost, rate, size, bandwidth, work == Work::kAttentionGrad);
+    computing = plain_attention_seconds(work_cost, rates, work == Work::kAttentionGrad);
   }
   ComputeCost cost;
   cost.flops = work_cost.flops;
   cost.bytes = work_cost.bytes;
   cost.compute_bound = computing > moving;
-  cost.seconds = std::max(computing, moving) + kKernelFloor * device.launch_overhead_s;
-  const double ideal = cost.compute_bound ? cost.flops / rate * device.matmul_fraction
+  cost.seconds = std::max(computing, moving) + efficiency.kernel_floor * device.launch_overhead_s;
+  const double ideal = cost.compute_bound ? cost.flops / rates.products * device.matmul_fraction
                                           : cost.bytes / device.memory_bandwidth;
   cost.efficiency = cost.seconds > 0 ? ideal / cost.seconds : 0;
   return cost;

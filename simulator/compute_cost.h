@@ -9,6 +9,7 @@
 
 #include "core/cluster.h"
 #include "core/plan.h"
+#include "simulator/efficiency.h"
 
 namespace lockstep::sim {
 
@@ -21,7 +22,11 @@ struct ComputeCost {
 };
 
 /// `tf32`: fp32 matrix products run on the tensor cores (Plan::tf32).
-ComputeCost compute_cost(
-    const DeviceSpec& device, Work work, const Shape& shape, DType dtype, bool tf32);
+ComputeCost compute_cost(const DeviceSpec& device,
+                         Work work,
+                         const Shape& shape,
+                         DType dtype,
+                         bool tf32,
+                         const Efficiency& efficiency = kEfficiency);
 
 }  // namespace lockstep::sim

@@ -6,6 +6,7 @@
 
 #include "core/cluster.h"
 #include "core/plan.h"
+#include "simulator/efficiency.h"
 #include "simulator/placement.h"
 
 namespace lockstep::sim {
@@ -35,8 +36,9 @@ class CostModel {
 
 class ClusterCosts : public CostModel {
  public:
-  /// Keeps a reference to `cluster`. `tf32` as Plan::tf32.
-  ClusterCosts(const ClusterSpec& cluster, bool tf32) : cluster_(cluster), tf32_(tf32) {}
+  /// Keeps references. `tf32` as Plan::tf32.
+  ClusterCosts(const ClusterSpec& cluster, bool tf32, const Efficiency& efficiency = kEfficiency)
+      : cluster_(cluster), efficiency_(efficiency), tf32_(tf32) {}
 
   double seconds(const PriceKey& key) const override;
   double seconds(const PriceKey& key, const GroupPlacement& placement) const override;
@@ -45,6 +47,7 @@ class ClusterCosts : public CostModel {
 
  private:
   const ClusterSpec& cluster_;
+  const Efficiency& efficiency_;
   bool tf32_;
 };
 

@@ -32,10 +32,11 @@ struct Estimate {
   double host_s = 0;      ///< what the launches take longer than all that
 };
 
-/// Keeps a reference to the cluster.
+/// Keeps references.
 class Estimator {
  public:
-  Estimator(const ClusterSpec& cluster, bool tf32) : costs_(cluster, tf32), cluster_(cluster) {}
+  Estimator(const ClusterSpec& cluster, bool tf32, const Efficiency& efficiency = kEfficiency)
+      : costs_(cluster, tf32, efficiency), cluster_(cluster) {}
 
   Estimate estimate(const PlanSummary& summary) const;
 

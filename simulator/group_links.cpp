@@ -1,7 +1,5 @@
 #include "simulator/group_links.h"
 
-#include "simulator/efficiency.h"
-
 namespace lockstep::sim {
 namespace {
 
@@ -46,22 +44,25 @@ double tree_host_share(const GroupPlacement& placement) {
 
 }  // namespace
 
-GroupLinks links_of(const ClusterSpec& cluster, const GroupPlacement& placement) {
+GroupLinks links_of(const LinkCosts& costs, const GroupPlacement& placement) {
+  const ClusterSpec& cluster = costs.cluster;
+  const Efficiency& efficiency = costs.efficiency;
   const LinkSpec& intra = cluster.intra_node;
   const LinkSpec& inter = cluster.inter_node;
   const bool shared_memory = intra.kind == LinkKind::kSharedMemory;
   GroupLinks links;
+  links.stage_bytes = efficiency.pipeline_stage_bytes;
   links.ranks = placement.members;
   links.nodes = placement.nodes;
   links.per_node = placement.most_per_node;
   links.generation = generation_of(cluster);
   const double slowest = intra.bandwidth / placement.slowdown;
-  links.intra =
-      slowest * mesh_share(cluster, placement.most_per_node) * (shared_memory ? 1 : kLinkFraction);
+  links.intra = slowest * mesh_share(cluster, placement.most_per_node) *
+                (shared_memory ? 1 : efficiency.link_fraction);
   if (placement.nodes > 1) {
     links.inter = static_cast<double>(cluster.nics_per_node) * inter.bandwidth *
-                  node_share(cluster, placement) * (shared_memory ? 1 : kNetworkFraction) /
-                  placement.slowdown;
+                  node_share(cluster, placement) *
+                  (shared_memory ? 1 : efficiency.network_fraction) / placement.slowdown;
     links.tree_cards = links.inter * tree_host_share(placement);
   }
   const bool nvlink = intra.kind == LinkKind::kNvlink || intra.kind == LinkKind::kNvswitch;
@@ -70,7 +71,7 @@ GroupLinks links_of(const ClusterSpec& cluster, const GroupPlacement& placement)
   // The third NVSwitch, of the first devices with fp8, reduces; a pair gains nothing by it.
   if (intra.kind == LinkKind::kNvswitch && links.generation >= nccl::Generation::kHopper &&
       placement.least_per_node > 2) {
-    links.nvls = slowest * kNvlsFraction;
+    links.nvls = slowest * efficiency.nvls_fraction;
   }
   links.extra_intra_us = std::max(0.0, intra.latency_s / kMicro - links.hop->ring[0]);
   links.extra_inter_us = std::max(0.0, inter.latency_s / kMicro - nccl::kNetworkHop.ring[0]);

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "core/cluster.h"
+#include "simulator/efficiency.h"
 #include "simulator/nccl_tuning.h"
 #include "simulator/placement.h"
 
@@ -30,6 +31,7 @@ struct GroupLinks {
   double extra_inter_us = 0;
   nccl::Generation generation = nccl::Generation::kVolta;
   bool ll128 = false;
+  double stage_bytes = 0;  ///< under way in one stage of a pipeline of large chunks
 
   double ring() const { return std::min(intra, inter); }
   /// A node of a double binary tree sends as often as it has edges: 2 (N-1)/N, the mean.
@@ -38,6 +40,6 @@ struct GroupLinks {
   }
 };
 
-GroupLinks links_of(const ClusterSpec& cluster, const GroupPlacement& placement);
+GroupLinks links_of(const LinkCosts& costs, const GroupPlacement& placement);
 
 }  // namespace lockstep::sim

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/layout.h"
 #include "core/memory_report.h"
+#include "core/report.h"
 
 namespace lockstep::sim {
 namespace {
@@ -51,6 +52,18 @@ void apply_kernel(const TrainingRow& row, const Machines& machines, ClusterSpec&
   for (const AttentionKernel& kernel : machines.kernels) {
     if (row.attention.starts_with(kernel.attention) && row.hardware.starts_with(kernel.hardware)) {
       cluster.device.attention_fraction = kernel.fraction;
+      return;
+    }
+  }
+}
+
+void apply_context(const TrainingRow& row, const Machines& machines, Scenario& scenario) {
+  if (scenario.training.attention != AttentionKind::kPlain) {
+    return;
+  }
+  for (const EagerContext& context : machines.contexts) {
+    if (row.hardware.starts_with(context.hardware)) {
+      scenario.cluster.device.context_bytes = context.mebibytes << 20;
       return;
     }
   }
@@ -246,6 +259,7 @@ Scenario scenario_of(const TrainingRow& row, const Machines& machines) {
   scenario.cluster = cluster_of(row, machines);
   scenario.model = model_of(row);
   scenario.training = training_of(row, scenario.model);
+  apply_context(row, machines, scenario);
   set_strategy(row, scenario);
   set_recompute(row, scenario);
   scenario = resolved(scenario);
@@ -254,6 +268,22 @@ Scenario scenario_of(const TrainingRow& row, const Machines& machines) {
     refuse(found.one_line());
   }
   return scenario;
+}
+
+double claimed_fraction(const TrainingRow& row, const Scenario& scenario) {
+  if (!row.step_time_s) {
+    return 0;
+  }
+  const ModelSpec& model = scenario.model;
+  const bool learned = model.position == PositionKind::kLearned;
+  const std::int64_t tables = (model.tied_embeddings ? 1 : 2) * model.vocab * model.hidden +
+                              (learned ? model.max_position * model.hidden : 0);
+  const auto parameters = static_cast<double>(parameter_count(model) - tables);
+  const double tokens = static_cast<double>(samples_per_step(scenario)) *
+                        static_cast<double>(scenario.training.seq_len);
+  const double rate = peak_flops(scenario.cluster.device, scenario.training.precision) *
+                      static_cast<double>(scenario.strategy.world_size());
+  return 6 * parameters * tokens / (*row.step_time_s * rate);
 }
 
 std::string left_out(const TrainingRow& row, ValidationTable table) {

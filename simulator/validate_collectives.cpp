@@ -20,6 +20,7 @@ constexpr double kDisturbed = 1.5;
 /// What one row of the table says, and the machine.
 struct Reader {
   const CollectiveTables& tables;
+  const Efficiency& efficiency;
 
   CollectiveRow row(const CsvRow& record) const;
   void set_measured(const CsvRow& record, CollectiveRow& row) const;
@@ -151,6 +152,7 @@ void Reader::predict(const CsvRow& record, CollectiveRow& row) const {
     return;
   }
   row.placement = placed(*cluster, row);
+  const LinkCosts costs(*cluster, efficiency);
   const CsvTable& table = tables.collectives;
   const std::string& forced = table.text(record, table.column("algorithm"));
   const std::optional<Collective> collective = collective_named(row.collective);
@@ -158,17 +160,17 @@ void Reader::predict(const CsvRow& record, CollectiveRow& row) const {
     // Every rank sends to the next: one member per message, all at once.
     GroupPlacement pair = row.placement;
     pair.members = 2;
-    row.cost = message_cost(*cluster, pair, static_cast<std::int64_t>(row.bytes));
+    row.cost = message_cost(costs, pair, static_cast<std::int64_t>(row.bytes));
   } else if (!collective) {
     table.refuse(record, fmt::format("collective \"{}\" is not known", row.collective));
   } else if (forced == "ring") {
     row.cost = collective_cost_by(
-        *cluster, row.placement, *collective, row.bytes, Algorithm::kRing, Protocol::kSimple);
+        costs, row.placement, *collective, row.bytes, Algorithm::kRing, Protocol::kSimple);
   } else {
     const bool sharded =
         collective == Collective::kAllGather || collective == Collective::kReduceScatter;
     const double elements = row.bytes / (sharded ? static_cast<double>(row.gpus) : 1);
-    row.cost = collective_cost(*cluster,
+    row.cost = collective_cost(costs,
                                row.placement,
                                *collective,
                                static_cast<std::int64_t>(std::llround(elements)),
@@ -237,8 +239,9 @@ std::string_view name_of(Regime regime) {
   return "?";
 }
 
-std::vector<CollectiveRow> validate_collectives(const CollectiveTables& tables) {
-  const Reader reader{tables};
+std::vector<CollectiveRow> validate_collectives(const CollectiveTables& tables,
+                                                const Efficiency& efficiency) {
+  const Reader reader{tables, efficiency};
   std::vector<CollectiveRow> rows;
   for (const CsvRow& record : tables.collectives.rows) {
     rows.push_back(reader.row(record));

@@ -52,7 +52,8 @@ struct CollectiveTables {
 };
 
 /// All rows in file order, predicted where nothing speaks against it.
-std::vector<CollectiveRow> validate_collectives(const CollectiveTables& tables);
+std::vector<CollectiveRow> validate_collectives(const CollectiveTables& tables,
+                                                const Efficiency& efficiency = kEfficiency);
 
 struct ErrorSummary {
   std::size_t rows = 0;

@@ -71,8 +71,11 @@ ValidatedRow prediction(const TrainingRow& row, Metric metric, double predicted,
   return result;
 }
 
-void predict_training(const TrainingRow& row, const Scenario& scenario, Outcome& outcome) {
-  const double seconds = predicted_step_time(scenario);
+void predict_training(const TrainingRow& row,
+                      const Scenario& scenario,
+                      const Efficiency& efficiency,
+                      Outcome& outcome) {
+  const double seconds = predicted_step_time(scenario, efficiency);
   if (row.step_time_s) {
     outcome.rows.push_back(prediction(row, Metric::kStepTime, seconds, *row.step_time_s));
   }
@@ -83,6 +86,12 @@ void predict_training(const TrainingRow& row, const Scenario& scenario, Outcome&
     outcome.rows.push_back(prediction(
         row, Metric::kTokensPerSecond, tokens / seconds / devices, *row.tokens_per_s_per_gpu));
   }
+}
+
+[[noreturn]] void refuse_claim(double fraction) {
+  throw NotSupportedError(
+      "validate",
+      fmt::format("its step time claims {:.0f} % of the device's peak", 100 * fraction));
 }
 
 Outcome outcome_of(const TrainingRow& row,
@@ -97,8 +106,11 @@ Outcome outcome_of(const TrainingRow& row,
   }
   try {
     const Scenario scenario = scenario_of(row, machines);
+    if (const double claimed = claimed_fraction(row, scenario); claimed > 1) {
+      refuse_claim(claimed);
+    }
     if (table == ValidationTable::kTraining) {
-      predict_training(row, scenario, outcome);
+      predict_training(row, scenario, options.efficiency, outcome);
     } else if (row.peak_gib) {
       constexpr double kGibibyte = 1024.0 * 1024.0 * 1024.0;
       outcome.rows.push_back(prediction(row,
@@ -135,14 +147,25 @@ std::string_view name_of(Metric metric) {
   return "?";
 }
 
-double predicted_step_time(const Scenario& scenario) {
+double predicted_step_time(const Scenario& scenario, const Efficiency& efficiency) {
   const Plan plan = make_plan(scenario, {.evaluate = false, .save = false});
-  const Simulation run = simulate(plan, scenario.cluster);
+  const Simulation run =
+      simulate(plan, scenario.cluster, ClusterCosts(scenario.cluster, plan.tf32, efficiency), {});
   const TraceStep& step = run.trace.steps.back();
   return static_cast<double>(step.end - step.begin) * 1e-9;
 }
 
 namespace {
+
+/// torch.distributed's default group of all ranks, over which frameworks synchronize their start.
+std::int64_t default_group_bytes(const RankMemory& rank) {
+  for (const MemoryTerm& term : rank.margins) {
+    if (term.name.starts_with("default process group")) {
+      return term.bytes;
+    }
+  }
+  return 0;
+}
 
 /// Margins of the allocator: rounding of blocks and what its cache keeps.
 std::int64_t cached_bytes(const RankMemory& rank) {
@@ -186,7 +209,7 @@ double predicted_peak_bytes(const Scenario& scenario, const TrainingRow& row) {
   if (reading == "allocated after the step") {
     bytes = bytes_after_step(scenario, rank.class_index);
   } else if (reading == "nvidia-smi" || reading == "kind not stated") {
-    bytes += cached_bytes(rank) + rank.non_tensor_bytes();
+    bytes += cached_bytes(rank) + rank.non_tensor_bytes() + default_group_bytes(rank);
   } else if (reading == "reserved") {
     bytes += cached_bytes(rank);
   }

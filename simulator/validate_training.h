@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/io/validation_io.h"
+#include "simulator/efficiency.h"
 #include "simulator/row_scenario.h"
 
 namespace lockstep::sim {
@@ -47,6 +48,7 @@ struct ValidationReport {
 struct ValidationOptions {
   bool all = false;  ///< predict also the rows that the selection rule leaves out
   int threads = 1;
+  Efficiency efficiency{};
   std::function<void(std::size_t done, std::size_t total)> progress = nullptr;  ///< by any thread
 };
 
@@ -56,7 +58,7 @@ ValidationReport validate_rows(const std::vector<TrainingRow>& rows,
                                const ValidationOptions& options);
 
 /// Seconds of the repeating step, by event simulation.
-double predicted_step_time(const Scenario& scenario);
+double predicted_step_time(const Scenario& scenario, const Efficiency& efficiency = kEfficiency);
 /// Bytes as a reading of this kind sees them on the rank (or stage) that was read.
 double predicted_peak_bytes(const Scenario& scenario, const TrainingRow& row);
 

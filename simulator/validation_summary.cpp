@@ -73,12 +73,13 @@ std::vector<MetricSummary> summarize(const std::vector<ValidatedRow>& rows) {
                               Metric::kPeakMemory,
                               Metric::kCollectiveTime}) {
     std::vector<const ValidatedRow*> selected;
+    std::vector<const ValidatedRow*> others;
     for (const ValidatedRow& row : rows) {
-      if (row.metric == metric && row.left_out.empty()) {
-        selected.push_back(&row);
+      if (row.metric == metric) {
+        (row.left_out.empty() ? selected : others).push_back(&row);
       }
     }
-    if (selected.empty()) {
+    if (selected.empty() && others.empty()) {
       continue;
     }
     MetricSummary& summary = summaries.emplace_back();
@@ -87,6 +88,11 @@ std::vector<MetricSummary> summarize(const std::vector<ValidatedRow>& rows) {
     summary.by_source = groups_by(selected, [](const ValidatedRow& row) { return row.source; });
     summary.by_hardware = groups_by(selected, [](const ValidatedRow& row) { return row.hardware; });
     summary.by_regime = groups_by(selected, [](const ValidatedRow& row) { return row.regime; });
+    summary.left_out = statistics_of(errors_of(others));
+    summary.by_reason = groups_by(others, [](const ValidatedRow& row) { return row.left_out; });
+    for (GroupStatistics& group : summary.by_reason) {
+      group.rest = {};
+    }
     std::stable_sort(
         selected.begin(), selected.end(), [](const ValidatedRow* a, const ValidatedRow* b) {
           return std::abs(a->error) > std::abs(b->error);

@@ -24,17 +24,20 @@ struct GroupStatistics {
   ErrorStatistics rest;  ///< of all other groups together
 };
 
-/// Of the selected rows of one metric.
+/// Of the selected rows of one metric, and apart from them of the others.
 struct MetricSummary {
   Metric metric = Metric::kStepTime;
   ErrorStatistics all;
   std::vector<GroupStatistics> by_source;  ///< each source against the rest, by falling rows
   std::vector<GroupStatistics> by_hardware;
   std::vector<GroupStatistics> by_regime;
+  /// Of the rows that the rule leaves out, by its reason; `rest` stays empty.
+  ErrorStatistics left_out;
+  std::vector<GroupStatistics> by_reason;
   std::vector<const ValidatedRow*> worst;  ///< at most ten, by falling |error|
 };
 
-/// One entry per metric that has selected rows. Points into `rows`.
+/// One entry per metric that has rows. Points into `rows`.
 std::vector<MetricSummary> summarize(const std::vector<ValidatedRow>& rows);
 
 }  // namespace lockstep::sim

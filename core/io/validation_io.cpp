@@ -165,4 +165,13 @@ std::vector<AttentionKernel> attention_kernels(const CsvTable& table) {
   return kernels;
 }
 
+std::vector<EagerContext> eager_contexts(const CsvTable& table) {
+  std::vector<EagerContext> contexts;
+  for (const CsvRow& record : table.rows) {
+    const Fields fields(table, record);
+    contexts.push_back({fields.required("hardware"), fields.count("context_mib").value_or(0)});
+  }
+  return contexts;
+}
+
 }  // namespace lockstep

@@ -85,4 +85,11 @@ struct AttentionKernel {
 };
 std::vector<AttentionKernel> attention_kernels(const CsvTable& table);
 
+/// Driver context that loads all kernels at its start, as before PyTorch 1.13.
+struct EagerContext {
+  std::string hardware;  ///< rows whose hardware begins so
+  std::int64_t mebibytes = 0;
+};
+std::vector<EagerContext> eager_contexts(const CsvTable& table);
+
 }  // namespace lockstep

@@ -59,6 +59,11 @@ TEST_CASE("validate: --all predicts rows beyond the rule and marks them") {
   CHECK(it["rows"][2]["selected"] == false);
   CHECK(it["rows"][2]["left_out"] == "recompute is not printed");
   CHECK(it["summary"]["step_time"]["rows"] == 1);
+  CHECK(it["summary"]["step_time"]["left_out"]["rows"] == 1);
+  CHECK(it["summary"]["step_time"]["by_reason"][0]["name"] == "recompute is not printed");
+  const ProgramResult text = run_program("validate " + file.path() + " --all");
+  CHECK_THAT(text.out,
+             ContainsSubstring("step_time of rows that the rule leaves out, not counted above: 1"));
 }
 
 TEST_CASE("validate: bad files end with one line that names the place, and code 3") {

@@ -69,7 +69,7 @@ double latency_us(const ClusterSpec& cluster,
 
 TEST_CASE("A large ring moves 2(n-1)/n or (n-1)/n of the tensor at the link's achieved rate") {
   const ClusterSpec cluster = preset("dgx-a100-80gb");  // its NVSwitch cannot reduce: rings
-  const double rate = 300e9 * kLinkFraction;
+  const double rate = 300e9 * kEfficiency.link_fraction;
   const auto bytes = static_cast<double>(16 * kGibibyte);
   for (const int n : {2, 3, 5, 8}) {
     const double share = (n - 1.0) / n;
@@ -145,7 +145,7 @@ TEST_CASE("An NVSwitch that reduces is used for large all-reduces, and by a tree
   const auto one = cost_of(h100, on_node(8), Collective::kAllReduce, kGibibyte);
   CHECK(one.algorithm == Algorithm::kNvls);
   // Each device sends the tensor once and an eighth of the results.
-  CHECK(one.bandwidth == Approx(450e9 * kNvlsFraction / (1 + 1.0 / 8)));
+  CHECK(one.bandwidth == Approx(450e9 * kEfficiency.nvls_fraction / (1 + 1.0 / 8)));
   CHECK(cost_of(h100, on_nodes(4, 8), Collective::kAllReduce, kGibibyte).algorithm ==
         Algorithm::kNvlsTree);
   for (const char* name : {"dgx-a100-80gb", "dgx1-v100-16gb", "l4-pcie"}) {
@@ -159,7 +159,7 @@ TEST_CASE("An NVSwitch that reduces is used for large all-reduces, and by a tree
 
 TEST_CASE("Over many nodes a tree sends its tensor as often as a node has edges") {
   const ClusterSpec cluster = preset("dgx-a100-80gb");
-  const double cards = 8 * 25e9 * kNetworkFraction;
+  const double cards = 8 * 25e9 * kEfficiency.network_fraction;
   const auto two = collective_cost_by(cluster,
                                       on_nodes(16, 8),
                                       Collective::kAllReduce,
@@ -179,23 +179,23 @@ TEST_CASE("Groups that share a node's cards get their part of them") {
   }
   // One member uses one card of eight, whether or not others use the rest.
   const auto one = cost_of(cluster, on_nodes(4, 1, 1), Collective::kAllGather, kGibibyte);
-  CHECK(one.bandwidth == Approx(50e9 * kNetworkFraction * 4 / 3));
+  CHECK(one.bandwidth == Approx(50e9 * kEfficiency.network_fraction * 4 / 3));
   CHECK(cost_of(cluster, on_nodes(4, 1, 8), Collective::kAllGather, kGibibyte).seconds ==
         one.seconds);
   // With fewer cards than devices a member may use one of them alone, but not twice.
   ClusterSpec few = cluster;
   few.nics_per_node = 2;
   CHECK(cost_of(few, on_nodes(4, 1, 1), Collective::kAllGather, kGibibyte).bandwidth ==
-        Approx(50e9 * kNetworkFraction * 4 / 3));
+        Approx(50e9 * kEfficiency.network_fraction * 4 / 3));
   CHECK(cost_of(few, on_nodes(4, 1, 8), Collective::kAllGather, kGibibyte).bandwidth ==
-        Approx(100e9 / 8 * kNetworkFraction * 4 / 3));
+        Approx(100e9 / 8 * kEfficiency.network_fraction * 4 / 3));
 }
 
 TEST_CASE("A group with a single member on some node is bound by that member's card") {
   const ClusterSpec cluster = preset("dgx-h100");
   const GroupPlacement uneven{9, 2, 8, 1, 1, 1};
   const auto cost = cost_of(cluster, uneven, Collective::kAllGather, 9 * kMebibyte * 128);
-  CHECK(cost.bandwidth == Approx(50e9 * kNetworkFraction * 9 / 8));
+  CHECK(cost.bandwidth == Approx(50e9 * kEfficiency.network_fraction * 9 / 8));
 }
 
 TEST_CASE("The devices of a DGX-1V reach as much of each other as its mesh has links") {
@@ -213,13 +213,13 @@ TEST_CASE("An all-to-all is bound by links inside a node and by cards between no
   const ClusterSpec cluster = preset("dgx-h100");
   const auto inside = cost_of(cluster, on_node(8), Collective::kAllToAll, kGibibyte);
   CHECK(inside.algorithm == Algorithm::kDirect);
-  CHECK(inside.bandwidth == Approx(450e9 * kLinkFraction * 8 / 7));
+  CHECK(inside.bandwidth == Approx(450e9 * kEfficiency.link_fraction * 8 / 7));
   // Half of what each rank of two nodes has goes to the other node, through a card of its own.
   const auto across = cost_of(cluster, on_nodes(2, 8), Collective::kAllToAll, kGibibyte);
-  CHECK(across.bandwidth == Approx(50e9 * kNetworkFraction * 2));
+  CHECK(across.bandwidth == Approx(50e9 * kEfficiency.network_fraction * 2));
   // The root of a scatter sends all but its own part.
   CHECK(cost_of(cluster, on_node(8), Collective::kScatter, kGibibyte).bandwidth ==
-        Approx(450e9 * kLinkFraction * 8 / 7));
+        Approx(450e9 * kEfficiency.link_fraction * 8 / 7));
 }
 
 TEST_CASE("A broadcast is a chain: a hop per member, the tensor once") {
@@ -228,7 +228,8 @@ TEST_CASE("A broadcast is a chain: a hop per member, the tensor once") {
   CHECK(small.latency_s == Approx((6.6 + 8 * 0.6) * kMicro));
   const auto large = cost_of(cluster, on_node(8), Collective::kBroadcast, 16 * kGibibyte);
   CHECK(large.seconds ==
-        Approx(static_cast<double>(16 * kGibibyte) / (300e9 * kLinkFraction)).epsilon(0.002));
+        Approx(static_cast<double>(16 * kGibibyte) / (300e9 * kEfficiency.link_fraction))
+            .epsilon(0.002));
 }
 
 TEST_CASE("A barrier costs as much as an all-reduce of one element") {
@@ -245,9 +246,9 @@ TEST_CASE("A message takes a hop, and NVLink or one card") {
   CHECK(message_cost(cluster, on_node(2), 1024).latency_s == Approx((6.6 + 0.6) * kMicro));
   CHECK(message_cost(cluster, on_nodes(2, 1), 1024).latency_s == Approx((6.6 + 2.7) * kMicro));
   const auto near = message_cost(cluster, on_node(2), kGibibyte);
-  CHECK(near.bandwidth == Approx(450e9 * kLinkFraction));
+  CHECK(near.bandwidth == Approx(450e9 * kEfficiency.link_fraction));
   const auto far = message_cost(cluster, on_nodes(2, 1, 8), kGibibyte);
-  CHECK(far.bandwidth == Approx(50e9 * kNetworkFraction));
+  CHECK(far.bandwidth == Approx(50e9 * kEfficiency.network_fraction));
   CHECK(far.protocol == Protocol::kSimple);
   CHECK(message_cost(cluster, on_nodes(2, 1, 8), 16384).protocol == Protocol::kLl);
   CHECK(message_cost(cluster, on_node(1), kGibibyte).seconds == 0);

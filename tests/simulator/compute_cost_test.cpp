@@ -28,11 +28,11 @@ double product_rate(const char* preset, std::int64_t m, std::int64_t n, std::int
 TEST_CASE("Large products come near the best that was measured, where the power limit allows it") {
   // mamf-finder, in short runs: A100 SXM 267.9, H100 SXM 792.1 TFLOP/s in bf16. An H100's 700 W do
   // not sustain that, an A100's 400 W do.
-  CHECK(400 * kFlopsPerJoule > 267.9e12);
+  CHECK(400 * kEfficiency.flops_per_joule > 267.9e12);
   CHECK(product_rate("dgx-a100-80gb", 8192, 8192, 8192) > 0.9 * 267.9e12);
   CHECK(product_rate("dgx-a100-80gb", 8192, 8192, 8192) < 268.1e12);
-  CHECK(product_rate("dgx-h100", 16384, 8192, 8192) > 0.9 * 700 * kFlopsPerJoule);
-  CHECK(product_rate("dgx-h100", 16384, 8192, 8192) <= 700 * kFlopsPerJoule);
+  CHECK(product_rate("dgx-h100", 16384, 8192, 8192) > 0.9 * 700 * kEfficiency.flops_per_joule);
+  CHECK(product_rate("dgx-h100", 16384, 8192, 8192) <= 700 * kEfficiency.flops_per_joule);
   CHECK(product_rate("dgx-h100", 16384, 8192, 8192) < 792.6e12);
 }
 
@@ -74,7 +74,8 @@ TEST_CASE("A streaming kernel takes its bytes over the memory's rate, and a laun
   const double large = seconds("dgx-a100-80gb", Work::kAdd, Shape{{std::int64_t{1} << 28}});
   const double bytes = 3.0 * 2 * static_cast<double>(std::int64_t{1} << 28);
   // As often as frameworks' kernels pass over it, at the rate that memory delivers.
-  CHECK(large == Approx(kElementwisePasses * bytes / (kMemoryEfficiency * a100.memory_bandwidth))
+  CHECK(large == Approx(kEfficiency.elementwise_passes * bytes /
+                        (kEfficiency.memory_fraction * a100.memory_bandwidth))
                      .epsilon(0.02));
   const double small = seconds("dgx-a100-80gb", Work::kAdd, Shape{{16}});
   CHECK(small > 0.2 * a100.launch_overhead_s);

@@ -19,7 +19,8 @@ std::string path(const char* name) {
 Machines machines() {
   return {hardware_names(load_csv(path("hardware.csv"), "test")),
           site_networks(load_csv(path("sites.csv"), "test")),
-          attention_kernels(load_csv(path("attention.csv"), "test"))};
+          attention_kernels(load_csv(path("attention.csv"), "test")),
+          eager_contexts(load_csv(path("contexts.csv"), "test"))};
 }
 
 std::vector<TrainingRow> selected(const char* name) {
@@ -175,4 +176,52 @@ TEST_CASE("Statistics of ten errors by hand, and a source against the rest") {
   CHECK(summary[0].by_source[0].inside.median == 0.3);
   CHECK(summary[0].by_source[0].rest.median == 0.2);
   CHECK(summary[0].worst.front()->id == "1");
+}
+
+TEST_CASE("Software from before fused attention has a context that holds all kernels") {
+  std::string text = kGated;
+  CHECK(scenario_of(row_of(text), machines()).cluster.device.context_bytes < std::int64_t{600}
+                                                                                 << 20);
+  text.replace(text.find("flash2"), 6, "unfused");
+  CHECK(scenario_of(row_of(text), machines()).cluster.device.context_bytes == std::int64_t{1573}
+                                                                                  << 20);
+}
+
+TEST_CASE("A step time that claims more than the device's peak is refused, with the claim") {
+  // By hand: 6 x (8,030,261,248 - 2 x 128,256 x 4,096) x 64 x 8,192 FLOPs on 16 x 312 TFLOP/s.
+  const TrainingRow row = row_of(kGated);
+  CHECK(claimed_fraction(row, scenario_of(row, machines())) == Approx(4.3983 / 9.5).epsilon(1e-3));
+  std::string text = kGated;
+  text.replace(text.find("9.5"), 3, "1.0");
+  const ValidationReport report =
+      validate_rows({row_of(text)}, ValidationTable::kTraining, machines(), {});
+  CHECK(report.rows.empty());
+  REQUIRE(report.refused.size() == 1);
+  CHECK(report.refused.front().reason.find("claims 440 % of the device's peak") !=
+        std::string::npos);
+}
+
+TEST_CASE("Constants are an argument: slower memory makes a longer step") {
+  const Scenario scenario = scenario_of(row_of(kGated), machines());
+  Efficiency slow;
+  slow.memory_fraction /= 2;
+  CHECK(predicted_step_time(scenario, slow) > predicted_step_time(scenario));
+  CHECK(predicted_step_time(scenario, Efficiency{}) == predicted_step_time(scenario));
+}
+
+TEST_CASE("Rows outside the rule have figures of their own, by reason") {
+  ValidatedRow in;
+  in.error = 0.1;
+  ValidatedRow out = in;
+  out.error = -0.5;
+  out.left_out = "vpp is not printed";
+  const std::vector<ValidatedRow> rows{in, out};
+  const std::vector<MetricSummary> summary = summarize(rows);
+  REQUIRE(summary.size() == 1);
+  CHECK(summary.front().all.rows == 1);
+  CHECK(summary.front().all.median == Approx(0.1));
+  CHECK(summary.front().left_out.rows == 1);
+  CHECK(summary.front().left_out.bias == Approx(-0.5));
+  REQUIRE(summary.front().by_reason.size() == 1);
+  CHECK(summary.front().by_reason.front().name == "vpp is not printed");
 }

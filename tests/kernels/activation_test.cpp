@@ -36,7 +36,7 @@ TEST_CASE("GELU is GPT-2's tanh form, in double and in float") {
     const double expected = gelu_by_definition(static_cast<double>(x32[i]));
     // tanh cancels below -3 where the reference itself loses digits.
     if (x[i] > -3) {
-      CHECK(ulps(y32[i], expected) < 8);
+      CHECK(ulps(y32[i], expected) < 12);
     } else {
       CHECK(std::fabs(static_cast<double>(y32[i]) - expected) < 1e-7);
     }

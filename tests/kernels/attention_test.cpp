@@ -71,8 +71,8 @@ std::vector<double> naive(const std::vector<double>& qkv, const AttentionShape& 
   return y;
 }
 
-/// Sequences of all kinds of tails: shorter than a tile, not multiples of it, several tiles; grouped
-/// keys; head dimensions that are and are not multiples of a vector; a sliding window.
+/// Sequences of all kinds of tails: shorter than a tile, not multiples of it, several tiles;
+/// grouped keys; head dimensions that are and are not multiples of a vector; a sliding window.
 const std::vector<AttentionShape> kShapes = {
     {2, 5, {2, 2, 4}, 0},
     {1, 64, {1, 1, 16}, 0},
@@ -130,7 +130,8 @@ TEST_CASE("the gradient of flash attention matches finite differences") {
     const std::vector<double> dqkv = flash_grad(dy, qkv, shape);
     std::vector<double> lse;
     require_gradient(qkv, dqkv, [&] { return dot(flash(qkv, lse, shape), dy); });
-    const std::vector<float> single = flash_grad(converted<float>(dy), converted<float>(qkv), shape);
+    const std::vector<float> single =
+        flash_grad(converted<float>(dy), converted<float>(qkv), shape);
     CHECK(relative_error(single, dqkv) < 4e-6);
   }
 }
@@ -158,8 +159,7 @@ TEST_CASE("the gradient of plain attention matches finite differences, with and 
     f();
     std::vector<double> dqkv = zeros<double>(sizes.fused);
     std::vector<double> workspace = zeros<double>(shape.seq * shape.seq);
-    attention_grad(
-        qkv.data(), saved, {dy.data(), dqkv.data(), workspace.data()}, dropout, shape);
+    attention_grad(qkv.data(), saved, {dy.data(), dqkv.data(), workspace.data()}, dropout, shape);
     require_gradient(qkv, dqkv, f);
   }
 }

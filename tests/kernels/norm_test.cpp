@@ -1,5 +1,7 @@
 #include "kernels/cpu/norm.h"
 
+#include <algorithm>
+
 #include "tests/kernels/numeric.h"
 
 namespace lockstep {
@@ -103,8 +105,7 @@ TEST_CASE("gradients of RMSNorm match finite differences") {
   CHECK(c.y[0] == Approx(c.x[0] / std::sqrt(squares + 1e-5) * c.weight[0]).epsilon(1e-13));
   NormGradients<double> out = c.gradients(false);
   out.dbias = nullptr;
-  kernels.rms_grad(
-      c.dy.data(), {c.x.data(), c.statistics.data()}, c.weight.data(), out, kShape);
+  kernels.rms_grad(c.dy.data(), {c.x.data(), c.statistics.data()}, c.weight.data(), out, kShape);
   require_gradient(c.x, c.dx, f);
   require_gradient(c.weight, c.dweight, f);
 }
@@ -147,8 +148,8 @@ TEST_CASE("a row's norm has the same bits alone, at any alignment and on every i
   for (const auto level : levels_here()) {
     for (std::int64_t row = 0; row < kShape.m; ++row) {
       const float* from = c.x.data() + row * kShape.h;
-      std::vector<float> moved(static_cast<std::size_t>(row));
-      moved.insert(moved.end(), from, from + kShape.h);
+      std::vector<float> moved = zeros<float>(row + kShape.h);
+      std::copy(from, from + kShape.h, moved.begin() + row);
       std::vector<float> y = zeros<float>(kShape.h);
       std::vector<float> statistics = zeros<float>(2);
       kernels_at<Norm<float>>(level).layer(

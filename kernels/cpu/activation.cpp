@@ -35,8 +35,7 @@ void gelu_grad(const T* dy, const T* x, T* dx, std::int64_t n) {
   for_each_vector<T>(n, [=](auto get, auto put) {
     const V<T> value = get(x);
     const V<T> s = sigmoid<T>(twice_gelu_argument<T>(value));
-    const V<T> slope =
-        (T(2) * kGeluScale<T>)*(T(1) + (T(3) * kGeluCube<T>)*(value * value));
+    const V<T> slope = (T(2) * kGeluScale<T>)*(T(1) + (T(3) * kGeluCube<T>)*(value * value));
     put(dx, get(dy) * (s + value * slope * (s * (T(1) - s))));
   });
 }
@@ -51,9 +50,7 @@ void relu(const T* x, T* y, std::int64_t n) {
 
 template <typename T>
 void relu_grad(const T* dy, const T* x, T* dx, std::int64_t n) {
-  for_each_vector<T>(n, [=](auto get, auto put) {
-    put(dx, get(x) > T(0) ? get(dy) : V<T>{});
-  });
+  for_each_vector<T>(n, [=](auto get, auto put) { put(dx, get(x) > T(0) ? get(dy) : V<T>{}); });
 }
 
 template <typename T>

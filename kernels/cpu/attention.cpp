@@ -32,13 +32,13 @@ template <typename T>
 struct QueryTile {
   std::int64_t first = 0;
   std::int64_t count = 0;
-  T* query = nullptr;     ///< (dim, kTile): queries times the scale, transposed
-  T* dy = nullptr;        ///< (dim, kTile), backward only
-  T* out = nullptr;       ///< (dim, kTile): the output or dq, transposed
-  T* scores = nullptr;    ///< (kTile keys, kTile)
-  T* slope = nullptr;     ///< (kTile keys, kTile), backward only
-  T* maximum = nullptr;   ///< (kTile)
-  T* sum = nullptr;       ///< (kTile)
+  T* query = nullptr;    ///< (dim, kTile): queries times the scale, transposed
+  T* dy = nullptr;       ///< (dim, kTile), backward only
+  T* out = nullptr;      ///< (dim, kTile): the output or dq, transposed
+  T* scores = nullptr;   ///< (kTile keys, kTile)
+  T* slope = nullptr;    ///< (kTile keys, kTile), backward only
+  T* maximum = nullptr;  ///< (kTile)
+  T* sum = nullptr;      ///< (kTile)
 };
 
 /// Keys [first, first + count) against the queries from column `begin` on.
@@ -163,11 +163,8 @@ void fold_softmax(const QueryTile<T>& tile, const KeyTile& keys, std::int64_t di
 }
 
 template <typename T>
-void flash_head(const HeadRows<T>& rows,
-                QueryTile<T> tile,
-                T* y,
-                T* log_sum_exp,
-                const AttentionShape& shape) {
+void flash_head(
+    const HeadRows<T>& rows, QueryTile<T> tile, T* y, T* log_sum_exp, const AttentionShape& shape) {
   const std::int64_t dim = shape.heads.dim;
   for (tile.first = 0; tile.first < shape.seq; tile.first += kTile) {
     const std::int64_t rest = shape.seq - tile.first;
@@ -286,11 +283,9 @@ void load_statistics(const QueryTile<T>& tile,
     const std::int64_t at = (tile.first + q) * ldy;
     const bool exists = q < tile.count;
     tile.maximum[q] = exists ? gradient.log_sum_exp[tile.first + q] : T(0);
-    tile.sum[q] = exists ? sum<T>(dim,
-                                  [&](auto get) {
-                                    return get(gradient.dy + at) * get(gradient.y + at);
-                                  })
-                         : T(0);
+    tile.sum[q] =
+        exists ? sum<T>(dim, [&](auto get) { return get(gradient.dy + at) * get(gradient.y + at); })
+               : T(0);
   }
 }
 
@@ -305,8 +300,7 @@ void flash_grad_head(const HeadRows<T>& rows,
     tile.count = rest < kTile ? rest : kTile;
     transpose_in(
         rows.q + tile.first * rows.ld, rows.ld, scale_of<T>(shape), tile.query, tile.count, dim);
-    transpose_in(
-        gradient.dy + tile.first * rows.ldy, rows.ldy, T(1), tile.dy, tile.count, dim);
+    transpose_in(gradient.dy + tile.first * rows.ldy, rows.ldy, T(1), tile.dy, tile.count, dim);
     load_statistics(tile, gradient, rows.ldy, dim);
     std::memset(tile.out, 0, static_cast<std::size_t>(dim * kTile) * sizeof(T));
     for_each_key_tile(tile, shape.window, [&](const KeyTile& keys) {
@@ -361,14 +355,12 @@ void softmax(T* scores, T scale, std::int64_t seq, std::int64_t window) {
     const std::int64_t begin = window > 0 && q >= window ? q - window + 1 : 0;
     const std::int64_t count = q + 1 - begin;
     T* visible = row + begin;
-    const T top = reduce<T>(
-        count, minus_infinity<T>(), Larger{}, [=](auto get) { return get(visible); });
+    const T top =
+        reduce<T>(count, minus_infinity<T>(), Larger{}, [=](auto get) { return get(visible); });
     const auto weight = [=](V<T> score) { return exponential((score - top) * scale); };
-    for_each_vector<T>(
-        count, [=](auto get, auto put) { put(visible, weight(get(visible))); });
+    for_each_vector<T>(count, [=](auto get, auto put) { put(visible, weight(get(visible))); });
     const T inverse = T(1) / sum<T>(count, [=](auto get) { return get(visible); });
-    for_each_vector<T>(
-        count, [=](auto get, auto put) { put(visible, get(visible) * inverse); });
+    for_each_vector<T>(count, [=](auto get, auto put) { put(visible, get(visible) * inverse); });
     std::memset(row, 0, static_cast<std::size_t>(begin) * sizeof(T));
     std::memset(row + q + 1, 0, static_cast<std::size_t>(seq - q - 1) * sizeof(T));
   }
@@ -380,9 +372,8 @@ void softmax_grad(const T* probabilities, T* gradient, T scale, std::int64_t seq
     const T* p = probabilities + q * seq;
     T* d = gradient + q * seq;
     const T mean = sum<T>(q + 1, [=](auto get) { return get(p) * get(d); });
-    for_each_vector<T>(q + 1, [=](auto get, auto put) {
-      put(d, get(p) * (get(d) - mean) * scale);
-    });
+    for_each_vector<T>(q + 1,
+                       [=](auto get, auto put) { put(d, get(p) * (get(d) - mean) * scale); });
     std::memset(d + q + 1, 0, static_cast<std::size_t>(seq - q - 1) * sizeof(T));
   }
 }

@@ -2,10 +2,10 @@
 //
 // Plain attention stores the probabilities (batch, heads, seq, seq), and with dropout the mask and
 // the dropped probabilities. Flash attention (Dao et al. 2022, arXiv:2205.14135) goes through them
-// in tiles, keeps one log-sum-exp (batch, heads, seq) per query and computes them again in backward;
-// tiles above the diagonal are skipped. A sequence's result does not depend on its place in the
-// batch, nor a head's on the other heads here. qkv is (batch * seq, HeadShape::width()), y is
-// (batch * seq, query_width()). Workspaces are the caller's, so that they are counted.
+// in tiles, keeps one log-sum-exp (batch, heads, seq) per query and computes them again in
+// backward; tiles above the diagonal are skipped. A sequence's result does not depend on its place
+// in the batch, nor a head's on the other heads here. qkv is (batch * seq, HeadShape::width()), y
+// is (batch * seq, query_width()). Workspaces are the caller's, so that they are counted.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ namespace lockstep::kernels::cpu {
 struct AttentionShape {
   std::int64_t batch = 0;
   std::int64_t seq = 0;
-  HeadShape heads;            ///< on this rank
-  std::int64_t window = 0;    ///< a query sees that many keys, itself included; 0 = all before it
+  HeadShape heads;          ///< on this rank
+  std::int64_t window = 0;  ///< a query sees that many keys, itself included; 0 = all before it
 };
 
 template <typename T>
@@ -34,8 +34,7 @@ std::int64_t flash_workspace(const AttentionShape& shape);
 
 template <typename T>
 struct Attention {
-  void (*flash)(
-      const T* qkv, T* y, T* log_sum_exp, T* workspace, const AttentionShape& shape);
+  void (*flash)(const T* qkv, T* y, T* log_sum_exp, T* workspace, const AttentionShape& shape);
   void (*flash_grad)(
       const T* dy, FlashSaved<T> saved, T* dqkv, T* workspace, const AttentionShape& shape);
   /// In place on (seq, seq) scores of one head: softmax of scale * scores over the visible keys, 0

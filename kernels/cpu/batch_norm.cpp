@@ -64,8 +64,7 @@ void move_running(const T* sums, T* running, const BatchNormShape& shape) {
     T& mean = running[j];
     T& variance = running[shape.c + j];
     mean = static_cast<T>((1 - momentum) * static_cast<double>(mean) + momentum * channel.mean);
-    variance =
-        static_cast<T>((1 - momentum) * static_cast<double>(variance) + momentum * unbiased);
+    variance = static_cast<T>((1 - momentum) * static_cast<double>(variance) + momentum * unbiased);
   }
 }
 
@@ -164,8 +163,7 @@ void grad_apply(const T* dy,
   const auto count = static_cast<double>(sums[2 * shape.c]);
   for (std::int64_t j = 0; j < shape.c; ++j) {
     const Channel channel = channel_of(sums, j, shape);
-    const auto dweight =
-        static_cast<T>(static_cast<double>(local[shape.c + j]) * channel.scale);
+    const auto dweight = static_cast<T>(static_cast<double>(local[shape.c + j]) * channel.scale);
     const double square = channel.scale * channel.scale;
     const auto mean_gradient = static_cast<T>(static_cast<double>(global[j]) / count);
     const auto slope = static_cast<T>(static_cast<double>(global[shape.c + j]) / count * square);

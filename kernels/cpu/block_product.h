@@ -116,8 +116,7 @@ inline void block_product(
         a, {b.data + j, b.ld}, {c.data + j, c.ld}, shape, accumulate);
   }
   for (; j + kLanes<T> <= shape.n; j += kLanes<T>) {
-    column_strip<T, kTileRows, 1>(
-        a, {b.data + j, b.ld}, {c.data + j, c.ld}, shape, accumulate);
+    column_strip<T, kTileRows, 1>(a, {b.data + j, b.ld}, {c.data + j, c.ld}, shape, accumulate);
   }
   if (j < shape.n) {
     last_columns(a,

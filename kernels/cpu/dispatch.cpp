@@ -60,10 +60,10 @@ const Group& best() {
 }
 
 // Instantiates both functions for a group of float and of double.
-#define LOCKSTEP_GROUP(Group)                                         \
-  template const Group<float>& kernels_at<Group<float>>(Level);       \
-  template const Group<double>& kernels_at<Group<double>>(Level);     \
-  template const Group<float>& best<Group<float>>();                  \
+#define LOCKSTEP_GROUP(Group)                                     \
+  template const Group<float>& kernels_at<Group<float>>(Level);   \
+  template const Group<double>& kernels_at<Group<double>>(Level); \
+  template const Group<float>& best<Group<float>>();              \
   template const Group<double>& best<Group<double>>()
 
 LOCKSTEP_GROUP(Activation);

@@ -1,8 +1,8 @@
 // Dispatch: which build of the vectorised kernels this processor runs.
 //
-// Every vectorised source file is compiled once per instruction set (CMakeLists.txt) and exports its
-// kernels as a group: a struct of function pointers, such as Activation<float>. best<Group>() is
-// the fastest build that this processor can run:
+// Every vectorised source file is compiled once per instruction set (CMakeLists.txt) and exports
+// its kernels as a group: a struct of function pointers, such as Activation<float>. best<Group>()
+// is the fastest build that this processor can run:
 //
 //     best<Activation<T>>().gelu(x, y, n);
 //

@@ -121,7 +121,8 @@ float from_fp16_bits(std::uint16_t bits) {
     return float_of(sign | 0x7f800000U | (magnitude & 0x3ffU) << 13);
   }
   // 2^112 moves the exponent, subnormals included.
-  return float_of(bits_of(float_of(magnitude << 13) * 5192296858534827628530496329220096.0F) | sign);
+  return float_of(bits_of(float_of(magnitude << 13) * 5192296858534827628530496329220096.0F) |
+                  sign);
 }
 
 template <typename T>

@@ -24,11 +24,8 @@ void embedding(const std::int64_t* tokens, const T* weight, T* y, EmbeddingShape
 }
 
 template <typename T>
-void embedding_grad(const T* dy,
-                    const std::int64_t* tokens,
-                    T* dweight,
-                    bool accumulate,
-                    EmbeddingShape shape) {
+void embedding_grad(
+    const T* dy, const std::int64_t* tokens, T* dweight, bool accumulate, EmbeddingShape shape) {
   if (!accumulate) {
     std::memset(dweight, 0, static_cast<std::size_t>(shape.rows * shape.h) * sizeof(T));
   }

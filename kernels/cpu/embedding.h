@@ -9,14 +9,14 @@
 namespace lockstep::kernels::cpu {
 
 struct EmbeddingShape {
-  std::int64_t m = 0;      ///< tokens
-  std::int64_t rows = 0;   ///< rows of the weight here
+  std::int64_t m = 0;     ///< tokens
+  std::int64_t rows = 0;  ///< rows of the weight here
   std::int64_t h = 0;
   std::int64_t first = 0;  ///< the vocabulary's row that row 0 is
 };
 
 struct PositionShape {
-  std::int64_t m = 0;            ///< tokens here
+  std::int64_t m = 0;  ///< tokens here
   std::int64_t h = 0;
   std::int64_t seq = 0;          ///< token i of the batch has position i % seq
   std::int64_t first_token = 0;  ///< of the batch: where a shard begins
@@ -42,11 +42,8 @@ struct Embedding {
   /// y (m, h); zero for tokens outside [first, first + rows).
   void (*embedding)(const std::int64_t* tokens, const T* weight, T* y, EmbeddingShape shape);
   /// dweight (rows, h), from the first token to the last.
-  void (*embedding_grad)(const T* dy,
-                         const std::int64_t* tokens,
-                         T* dweight,
-                         bool accumulate,
-                         EmbeddingShape shape);
+  void (*embedding_grad)(
+      const T* dy, const std::int64_t* tokens, T* dweight, bool accumulate, EmbeddingShape shape);
   /// x += weight[position], in place.
   void (*position)(T* x, const T* weight, PositionShape shape);
   void (*position_grad)(const T* dy, T* dweight, bool accumulate, PositionShape shape);

@@ -1,11 +1,11 @@
 // The one file that knows oneDNN. Its sgemm runs at the rate of its matmul primitive (measured:
 // within 3 % on the shapes of tests/benchmark/kernels_bench.cpp), takes leading dimensions and adds
 // to the result, and has no primitive to create, cache and lock.
-#include <omp.h>
-
-#include <oneapi/dnnl/dnnl.hpp>
 #include <stdexcept>
 #include <string>
+
+#include <omp.h>
+#include <oneapi/dnnl/dnnl.hpp>
 
 #include "kernels/cpu/gemm.h"
 
@@ -49,8 +49,8 @@ void gemm(const GemmArguments<float>& g) {
 std::string_view float_gemm_library() {
   static const std::string name = [] {
     const dnnl_version_t* version = dnnl_version();
-    return "oneDNN " + std::to_string(version->major) + "." + std::to_string(version->minor) +
-           "." + std::to_string(version->patch);
+    return "oneDNN " + std::to_string(version->major) + "." + std::to_string(version->minor) + "." +
+           std::to_string(version->patch);
   }();
   return name;
 }

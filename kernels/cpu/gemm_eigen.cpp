@@ -29,10 +29,8 @@ void multiply(const GemmArguments<T>& g, const A& a, const B& b) {
 
 template <typename T, typename A>
 void multiply(const GemmArguments<T>& g, const A& a) {
-  const Stored<T> b(g.b,
-                    g.transpose_b ? g.n : g.k,
-                    g.transpose_b ? g.k : g.n,
-                    Eigen::OuterStride<>(g.ldb));
+  const Stored<T> b(
+      g.b, g.transpose_b ? g.n : g.k, g.transpose_b ? g.k : g.n, Eigen::OuterStride<>(g.ldb));
   if (g.transpose_b) {
     multiply(g, a, b.transpose());
   } else {
@@ -42,10 +40,8 @@ void multiply(const GemmArguments<T>& g, const A& a) {
 
 template <typename T>
 void eigen_gemm(const GemmArguments<T>& g) {
-  const Stored<T> a(g.a,
-                    g.transpose_a ? g.k : g.m,
-                    g.transpose_a ? g.m : g.k,
-                    Eigen::OuterStride<>(g.lda));
+  const Stored<T> a(
+      g.a, g.transpose_a ? g.k : g.m, g.transpose_a ? g.m : g.k, Eigen::OuterStride<>(g.lda));
   if (g.transpose_a) {
     multiply(g, a.transpose());
   } else {

@@ -38,10 +38,8 @@ void initialize_constant(T* x, std::int64_t n, T value) {
   std::fill_n(x, n, value);
 }
 
-template void initialize_normal(
-    float*, std::int64_t, std::int64_t, double, const RandomKey&);
-template void initialize_normal(
-    double*, std::int64_t, std::int64_t, double, const RandomKey&);
+template void initialize_normal(float*, std::int64_t, std::int64_t, double, const RandomKey&);
+template void initialize_normal(double*, std::int64_t, std::int64_t, double, const RandomKey&);
 template void initialize_constant(float*, std::int64_t, float);
 template void initialize_constant(double*, std::int64_t, double);
 

@@ -36,8 +36,7 @@ void local_sums(const T* logits,
   for (std::int64_t row = 0; row < shape.m; ++row) {
     const T* x = logits + row * shape.local;
     const T top = maximum[row];
-    sums[row] =
-        sum<T>(shape.valid_here(), [=](auto get) { return exponential(get(x) - top); });
+    sums[row] = sum<T>(shape.valid_here(), [=](auto get) { return exponential(get(x) - top); });
     const std::int64_t column = labels[row] - shape.first;
     const bool here = labels[row] >= 0 && column >= 0 && column < shape.valid_here();
     target[row] = here ? x[column] : T(0);
@@ -48,9 +47,7 @@ void local_sums(const T* logits,
 template <typename T>
 void gradient_row(const T* x, T top, T scale, T* d, const LossShape& shape) {
   const std::int64_t valid = shape.valid_here();
-  for_each_vector<T>(valid, [=](auto get, auto put) {
-    put(d, exponential(get(x) - top) * scale);
-  });
+  for_each_vector<T>(valid, [=](auto get, auto put) { put(d, exponential(get(x) - top) * scale); });
   std::memset(d + valid, 0, static_cast<std::size_t>(shape.local - valid) * sizeof(T));
 }
 

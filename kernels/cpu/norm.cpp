@@ -10,10 +10,12 @@ void layer(const T* x, NormParameters<T> parameters, T* y, T* statistics, NormSh
   const std::int64_t h = shape.h;
   for (std::int64_t row = 0; row < shape.m; ++row, x += h, y += h) {
     const T mean = sum<T>(h, [&](auto get) { return get(x); }) / static_cast<T>(h);
-    const T variance = sum<T>(h, [&](auto get) {
-                         const V<T> centred = get(x) - mean;
-                         return centred * centred;
-                       }) / static_cast<T>(h);
+    const T variance = sum<T>(h,
+                              [&](auto get) {
+                                const V<T> centred = get(x) - mean;
+                                return centred * centred;
+                              }) /
+                       static_cast<T>(h);
     const T scale = T(1) / std::sqrt(variance + static_cast<T>(parameters.epsilon));
     statistics[2 * row] = mean;
     statistics[2 * row + 1] = scale;
@@ -49,9 +51,9 @@ void layer_grad(
     const T mean = saved.statistics[2 * row];
     const T scale = saved.statistics[2 * row + 1];
     const T g = sum<T>(h, [&](auto get) { return get(d) * get(weight); }) / static_cast<T>(h);
-    const T along = sum<T>(h, [&](auto get) {
-                      return get(d) * get(weight) * ((get(x) - mean) * scale);
-                    }) / static_cast<T>(h);
+    const T along =
+        sum<T>(h, [&](auto get) { return get(d) * get(weight) * ((get(x) - mean) * scale); }) /
+        static_cast<T>(h);
     for_each_vector<T>(h, [&](auto get, auto put) {
       const V<T> gradient = get(d);
       const V<T> normed = (get(x) - mean) * scale;
@@ -68,8 +70,7 @@ template <typename T>
 T rms_row(const T* x, const T* weight, double epsilon, T* y, std::int64_t h) {
   const T mean = sum<T>(h, [&](auto get) { return get(x) * get(x); }) / static_cast<T>(h);
   const T scale = T(1) / std::sqrt(mean + static_cast<T>(epsilon));
-  for_each_vector<T>(
-      h, [&](auto get, auto put) { put(y, get(x) * scale * get(weight)); });
+  for_each_vector<T>(h, [&](auto get, auto put) { put(y, get(x) * scale * get(weight)); });
   return scale;
 }
 
@@ -77,9 +78,8 @@ T rms_row(const T* x, const T* weight, double epsilon, T* y, std::int64_t h) {
 template <typename T>
 void rms_row_grad(
     const T* d, const T* x, T scale, const T* weight, T* dx, T* dweight, std::int64_t h) {
-  const T along =
-      sum<T>(h, [&](auto get) { return get(d) * get(weight) * (get(x) * scale); }) /
-      static_cast<T>(h);
+  const T along = sum<T>(h, [&](auto get) { return get(d) * get(weight) * (get(x) * scale); }) /
+                  static_cast<T>(h);
   for_each_vector<T>(h, [&](auto get, auto put) {
     const V<T> gradient = get(d);
     const V<T> normed = get(x) * scale;
@@ -92,8 +92,7 @@ template <typename T>
 void rms(const T* x, NormParameters<T> parameters, T* y, T* statistics, NormShape shape) {
   const std::int64_t h = shape.h;
   for (std::int64_t row = 0; row < shape.m; ++row) {
-    statistics[row] =
-        rms_row(x + row * h, parameters.weight, parameters.epsilon, y + row * h, h);
+    statistics[row] = rms_row(x + row * h, parameters.weight, parameters.epsilon, y + row * h, h);
   }
 }
 
@@ -104,8 +103,7 @@ void rms_grad(
   clear_targets(out, h);
   for (std::int64_t row = 0; row < shape.m; ++row) {
     const std::int64_t at = row * h;
-    rms_row_grad(
-        dy + at, saved.x + at, saved.statistics[row], weight, out.dx + at, out.dweight, h);
+    rms_row_grad(dy + at, saved.x + at, saved.statistics[row], weight, out.dx + at, out.dweight, h);
   }
 }
 

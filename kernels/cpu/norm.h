@@ -28,9 +28,9 @@ struct NormShape {
 
 template <typename T>
 struct NormParameters {
-  const T* weight = nullptr;       ///< (h); head norm: of the queries (dim)
-  const T* bias = nullptr;         ///< (h) or none; only LayerNorm's is read
-  const T* key_weight = nullptr;   ///< head norm only (dim)
+  const T* weight = nullptr;      ///< (h); head norm: of the queries (dim)
+  const T* bias = nullptr;        ///< (h) or none; only LayerNorm's is read
+  const T* key_weight = nullptr;  ///< head norm only (dim)
   double epsilon = 1e-5;
 };
 
@@ -44,7 +44,7 @@ template <typename T>
 struct NormGradients {
   T* dx = nullptr;
   T* dweight = nullptr;
-  T* dbias = nullptr;       ///< LayerNorm, or none
+  T* dbias = nullptr;        ///< LayerNorm, or none
   T* dkey_weight = nullptr;  ///< head norm only
   bool accumulate = false;   ///< dweight, dbias and dkey_weight are added to; dx never is
 };

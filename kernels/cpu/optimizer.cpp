@@ -52,14 +52,14 @@ void adamw(T* parameter,
   const auto rate = static_cast<T>(-(settings.learning_rate / correction1));
   for_each_vector<T>(n, [=](auto get, auto put) {
     const V<T> g = get(gradient);
-    const V<T> value = get(parameter) * keep;             // mul_(1 - lr wd)
+    const V<T> value = get(parameter) * keep;  // mul_(1 - lr wd)
     const V<T> old = get(first);
-    const V<T> m = old + take1 * (g - old);               // lerp_(grad, 1 - beta1)
-    const V<T> v = get(second) * beta2 + take2 * g * g;   // mul_(beta2).addcmul_(g, g, 1 - beta2)
+    const V<T> m = old + take1 * (g - old);              // lerp_(grad, 1 - beta1)
+    const V<T> v = get(second) * beta2 + take2 * g * g;  // mul_(beta2).addcmul_(g, g, 1 - beta2)
     const V<T> denominator = square_root<T>(v) / root2 + epsilon;
     put(first, m);
     put(second, v);
-    put(parameter, value + (rate * m) / denominator);     // addcdiv_(m, denominator, -step_size)
+    put(parameter, value + (rate * m) / denominator);  // addcdiv_(m, denominator, -step_size)
   });
 }
 

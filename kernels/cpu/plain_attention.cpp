@@ -54,8 +54,7 @@ GemmArguments<T> product(const AttentionShape& shape, std::int64_t n, std::int64
 
 /// Scores, or the gradient of probabilities: (seq, seq) = a b^T over the head's dimension.
 template <typename T>
-void against_keys(
-    const T* a, std::int64_t lda, const T* b, T* c, const AttentionShape& shape) {
+void against_keys(const T* a, std::int64_t lda, const T* b, T* c, const AttentionShape& shape) {
   GemmArguments<T> g = product<T>(shape, shape.seq, shape.heads.dim);
   g.a = a;
   g.lda = lda;
@@ -157,7 +156,12 @@ void attention_grad(const T* qkv,
       const std::int64_t ldy = shape.heads.query_width();
       const bool later = h % per_group != 0;  // the group's keys have a gradient already
       mix<T>({(drops ? saved.dropped : saved.probabilities) + at.scores,
-              true, dy, ldy, gradient.dqkv + at.value, ld, later},
+              true,
+              dy,
+              ldy,
+              gradient.dqkv + at.value,
+              ld,
+              later},
              shape);
       against_keys(dy, ldy, qkv + at.value, work, shape);
       if (drops) {

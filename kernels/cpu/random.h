@@ -1,6 +1,6 @@
 // Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011): random
-// numbers from a counter. A number depends on (key, element's global index) alone, so every sharding
-// of a tensor draws the same numbers, and recomputation needs no saved state.
+// numbers from a counter. A number depends on (key, element's global index) alone, so every
+// sharding of a tensor draws the same numbers, and recomputation needs no saved state.
 //
 // Functions are static: files that are built once per instruction set must each have their own.
 #pragma once

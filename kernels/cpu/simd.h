@@ -1,9 +1,9 @@
 // Vectors of the processor's own width, for source files that are built once per instruction set.
 //
-// Vec<T>::Type is a GNU vector (g++ and clang, any processor). Elementwise kernels treat a tail as a
-// vector with zeros behind it, so that an element's result does not depend on where a shard begins
-// or ends. Reductions run over a fixed number of lanes (Sum, Maximum), so that they do not depend on
-// the width either. Included only by files of the per-level libraries of CMakeLists.txt.
+// Vec<T>::Type is a GNU vector (g++ and clang, any processor). Elementwise kernels treat a tail as
+// a vector with zeros behind it, so that an element's result does not depend on where a shard
+// begins or ends. Reductions run over a fixed number of lanes (Sum, Maximum), so that they do not
+// depend on the width either. Included only by files of the per-level libraries of CMakeLists.txt.
 #pragma once
 
 #include <cmath>
@@ -180,8 +180,7 @@ inline T reduce(std::int64_t n, T neutral, Combine combine, Body body) {
   for (int part = 0; i < n; ++part, i += kLanes<T>) {
     const std::int64_t count = n - i;
     // Lanes behind the end must not count: they are set back to the neutral element.
-    const V<T> value =
-        body([i, count](const T* from) { return load_some(from + i, count); });
+    const V<T> value = body([i, count](const T* from) { return load_some(from + i, count); });
     T some[kLanes<T>];
     store(some, value);
     lanes[part] = combine(lanes[part], load_some(some, count, neutral));

@@ -17,8 +17,8 @@ namespace lockstep::exec {
 /// all.
 Algorithm algorithm_for(const Transfer& transfer, Algorithm requested);
 
-void run_direct(Exchange& exchange);
-void run_ring(Exchange& exchange);
+void run_direct(Exchange& x);
+void run_ring(Exchange& x);
 void run_tree(Exchange& exchange);
 
 /// A group of one: input to output.

@@ -44,6 +44,7 @@ std::vector<std::unique_ptr<LocalCommunicator>> make_local_communicators(
   std::iota(members.begin(), members.end(), 0);
   const auto group = world->group({0, 0, 0}, members);
   std::vector<std::unique_ptr<LocalCommunicator>> communicators;
+  communicators.reserve(members.size());
   for (const int rank : members) {
     communicators.push_back(std::make_unique<LocalCommunicator>(rank, group));
   }

@@ -38,8 +38,8 @@ class LocalCommunicator final : public Communicator {
  private:
   void carry_out(const Transfer& transfer);
   void collective(const Transfer& transfer);
-  void send(const Transfer& transfer);
-  void recv(const Transfer& transfer);
+  void send(const Transfer& message);
+  void recv(const Transfer& message);
   std::string describe(const Transfer& message) const;
   [[noreturn]] void throw_mismatch(const Transfer& message, const std::string& wrong);
 

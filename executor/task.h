@@ -14,7 +14,7 @@ struct Task {
   static constexpr std::size_t kCapacity = 112;
 
   void (*run)(const void* payload) = nullptr;
-  alignas(8) std::byte payload[kCapacity];
+  alignas(8) std::byte payload[kCapacity] = {};
 
   void operator()() const { run(payload); }
 };

@@ -93,6 +93,8 @@ TEST_CASE("everything issued is recorded, in order") {
     RANK_CHECK(issued[2].tag == 9);
     communicator.forget_issued();
     RANK_CHECK(communicator.issued().empty());
+    communicator.run(sum_of(x));  // a collective after a message
+    RANK_CHECK(communicator.issued().size() == 1);
   });
 }
 

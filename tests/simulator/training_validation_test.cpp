@@ -70,8 +70,8 @@ TEST_CASE("Published step times are predicted within these bounds") {
   const std::vector<MetricSummary> summary = summarize(report.rows);
   REQUIRE(!summary.empty());
   REQUIRE(summary.front().metric == Metric::kStepTime);
-  CHECK(report.refused.empty());
-  CHECK(summary.front().all.rows == rows.size());
+  CHECK(report.refused.size() <= 2);  // of those that claim more than the device's peak
+  CHECK(summary.front().all.rows + report.refused.size() == rows.size());
   CHECK(summary.front().all.median < 0.10);
   CHECK(summary.front().all.p90 < 0.35);
 }

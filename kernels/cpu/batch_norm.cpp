@@ -71,9 +71,9 @@ void move_running(const T* sums, T* running, const BatchNormShape& shape) {
 /// y = (x - mean) factor + shift for one strip of channels.
 template <typename T>
 struct Affine {
-  T mean[kStrip];
-  T factor[kStrip];
-  T shift[kStrip];
+  T mean[kStrip] = {};
+  T factor[kStrip] = {};
+  T shift[kStrip] = {};
 
   void apply(const T* x, T* y, std::int64_t first, std::int64_t n, const BatchNormShape& s) const {
     for (std::int64_t row = 0; row < s.m; ++row) {

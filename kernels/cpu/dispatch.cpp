@@ -59,7 +59,8 @@ const Group& best() {
   return kernels;
 }
 
-// Instantiates both functions for a group of float and of double.
+// Instantiates both functions for a group of float and of double. The name of a template cannot
+// stand in parentheses: NOLINTBEGIN(bugprone-macro-parentheses)
 #define LOCKSTEP_GROUP(Group)                                     \
   template const Group<float>& kernels_at<Group<float>>(Level);   \
   template const Group<double>& kernels_at<Group<double>>(Level); \
@@ -78,5 +79,6 @@ LOCKSTEP_GROUP(Norm);
 LOCKSTEP_GROUP(Optimizer);
 
 #undef LOCKSTEP_GROUP
+// NOLINTEND(bugprone-macro-parentheses)
 
 }  // namespace lockstep::kernels::cpu

@@ -36,7 +36,7 @@ void dropout(const T* x,
       const std::int64_t index = start + column;
       draw(key, static_cast<std::uint64_t>(index / 4), words);
       const std::int64_t skip = index % 4;
-      const std::int64_t drawn = 4 * kBlocks - skip;
+      const std::int64_t drawn = std::int64_t{4} * kBlocks - skip;
       const std::int64_t rest = box.columns - column;
       const std::int64_t count = drawn < rest ? drawn : rest;
       for (std::int64_t i = 0; i < count; ++i) {

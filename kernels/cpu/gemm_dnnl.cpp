@@ -24,8 +24,9 @@ void use_one_thread() {
 
 }  // namespace
 
-void gemm(const GemmArguments<float>& g) {
+void gemm(const GemmArguments<float>& arguments) {
   use_one_thread();
+  const GemmArguments<float>& g = arguments;
   const dnnl_status_t status = dnnl_sgemm(g.transpose_a ? 'T' : 'N',
                                           g.transpose_b ? 'T' : 'N',
                                           g.m,

@@ -51,8 +51,9 @@ void gradient_row(const T* x, T top, T scale, T* d, const LossShape& shape) {
   std::memset(d + valid, 0, static_cast<std::size_t>(shape.local - valid) * sizeof(T));
 }
 
+// Seven operands, as core/operands.h lists them.
 template <typename T>
-void finish(const T* logits,
+void finish(const T* logits,  // NOLINT(readability-function-size)
             LossRows<T> rows,
             const std::int64_t* labels,
             LossFactors factors,

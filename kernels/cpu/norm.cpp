@@ -74,10 +74,19 @@ T rms_row(const T* x, const T* weight, double epsilon, T* y, std::int64_t h) {
   return scale;
 }
 
+template <typename T>
+struct RmsRow {
+  const T* x = nullptr;
+  const T* weight = nullptr;
+  T scale = 0;  ///< 1 / root mean square
+};
+
 /// dx = scale (g - normed mean(g normed)), g = dy weight, normed = x scale.
 template <typename T>
-void rms_row_grad(
-    const T* d, const T* x, T scale, const T* weight, T* dx, T* dweight, std::int64_t h) {
+void rms_row_grad(const T* d, const RmsRow<T>& row, T* dx, T* dweight, std::int64_t h) {
+  const T* x = row.x;
+  const T* weight = row.weight;
+  const T scale = row.scale;
   const T along = sum<T>(h, [&](auto get) { return get(d) * get(weight) * (get(x) * scale); }) /
                   static_cast<T>(h);
   for_each_vector<T>(h, [&](auto get, auto put) {
@@ -103,7 +112,8 @@ void rms_grad(
   clear_targets(out, h);
   for (std::int64_t row = 0; row < shape.m; ++row) {
     const std::int64_t at = row * h;
-    rms_row_grad(dy + at, saved.x + at, saved.statistics[row], weight, out.dx + at, out.dweight, h);
+    rms_row_grad(
+        dy + at, {saved.x + at, weight, saved.statistics[row]}, out.dx + at, out.dweight, h);
   }
 }
 
@@ -145,9 +155,9 @@ void heads_grad(const T* dy,
       const bool query = head < shape.heads;
       const std::int64_t at = start + head * shape.dim;
       rms_row_grad(dy + at,
-                   saved.x + at,
-                   saved.statistics[row * normed + head],
-                   query ? parameters.weight : parameters.key_weight,
+                   {saved.x + at,
+                    query ? parameters.weight : parameters.key_weight,
+                    saved.statistics[row * normed + head]},
                    out.dx + at,
                    query ? out.dweight : out.dkey_weight,
                    shape.dim);

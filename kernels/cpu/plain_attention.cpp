@@ -10,7 +10,8 @@ namespace lockstep::kernels::cpu {
 
 std::int64_t flash_workspace(const AttentionShape& shape) {
   // Three transposed tiles of 64 queries, two tiles of 64 x 64, four numbers per query.
-  return 64 * (3 * shape.heads.dim + 2 * 64 + 4);
+  constexpr std::int64_t kTile = 64;
+  return kTile * (3 * shape.heads.dim + 2 * kTile + 4);
 }
 
 namespace {

@@ -14,6 +14,8 @@ using Action = std::function<int()>;
 
 void add_memory_command(CLI::App& program, Action& action);
 void add_plan_command(CLI::App& program, Action& action);
+void add_train_command(CLI::App& program, Action& action);
+void add_generate_command(CLI::App& program, Action& action);
 void add_simulate_command(CLI::App& program, Action& action);
 void add_compare_command(CLI::App& program, Action& action);
 void add_search_command(CLI::App& program, Action& action);

@@ -23,9 +23,10 @@ constexpr const char* kDescription =
     "What happens on every rank when a model is trained on many devices, and what it costs.\n\n"
     "  lockstep memory --model llama-3.1-8b --strategy fsdp --dp 8\n"
     "  lockstep plan --model gpt2-tiny --strategy ddp --dp 2\n"
-    "  lockstep models llama-3.1-8b\n\n"
+    "  lockstep train --strategy fsdp --dp 2\n\n"
     "Exit codes: 0 ok, 1 a check failed or it does not fit (--strict), 2 usage, 3 bad input file,\n"
-    "7 not supported here, 130 interrupted.\n";
+    "4 out of memory, 5 a rank failed, 6 timeout or deadlock, 7 not supported here, 130\n"
+    "interrupted.\n";
 
 /// Lists commands with the first line of their description: the examples are theirs.
 class ShortFormatter : public CLI::Formatter {
@@ -103,6 +104,8 @@ int run(int argc, char** argv) {
   add_plan_command(program, action);
   add_simulate_command(program, action);
   add_compare_command(program, action);
+  add_train_command(program, action);
+  add_generate_command(program, action);
   add_search_command(program, action);
   add_validate_command(program, action);
   add_models_command(program, action);

@@ -108,9 +108,9 @@ void ScenarioFlags::apply_model(Scenario& scenario) const {
   }
 }
 
-void ScenarioFlags::apply_cluster(Scenario& scenario) const {
+void ScenarioFlags::apply_cluster(Scenario& scenario, bool has_base) const {
   if (cluster_.empty()) {
-    if (file_.empty()) {
+    if (file_.empty() && !has_base) {
       set_key(scenario, "cluster", kDefaultCluster);
     }
   } else if (is_file_name(cluster_)) {
@@ -120,7 +120,7 @@ void ScenarioFlags::apply_cluster(Scenario& scenario) const {
   }
 }
 
-void ScenarioFlags::apply_values(Scenario& scenario) const {
+void ScenarioFlags::apply_values(Scenario& scenario, std::int64_t default_sequence) const {
   // One of the two says it all; the other, from a file, would contradict.
   if (sets("training.global_batch") && !sets("training.accumulate")) {
     scenario.training.accumulate = 1;
@@ -145,7 +145,7 @@ void ScenarioFlags::apply_values(Scenario& scenario) const {
   }
   if (file_.empty() && !sets("training.seq_len") &&
       scenario.model.family == ModelFamily::kTransformer) {
-    scenario.training.seq_len = std::min(scenario.model.max_position, kDefaultSequence);
+    scenario.training.seq_len = std::min(scenario.model.max_position, default_sequence);
   }
 }
 
@@ -169,16 +169,18 @@ void ScenarioFlags::apply_actions(Scenario& scenario) const {
   pipeline.actions_csv = std::move(text);
 }
 
-Scenario ScenarioFlags::scenario() const {
+Scenario ScenarioFlags::scenario(const Scenario* base) const {
   Scenario scenario;
   if (!file_.empty()) {
     scenario = load_scenario(file_);
+  } else if (base != nullptr) {
+    scenario = *base;
   } else if (model_.empty() && config_.empty() && !sets("model")) {
     throw UsageError(kComponent, "no model: give --model, --config or --scenario");
   }
   apply_model(scenario);
-  apply_cluster(scenario);
-  apply_values(scenario);
+  apply_cluster(scenario, base != nullptr);
+  apply_values(scenario, base != nullptr ? base->training.seq_len : kDefaultSequence);
   apply_actions(scenario);
   scenario = resolved(std::move(scenario));
   const bool only_flags = file_.empty() && config_.empty() && actions_file_.empty() &&

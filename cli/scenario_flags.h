@@ -26,8 +26,9 @@ class ScenarioFlags {
   void add_to(CLI::App& command);
 
   /// Files, flags and `--set` put together, validated and resolved. UsageError where flags alone
-  /// are wrong, BadInputError where a file takes part.
-  Scenario scenario() const;
+  /// are wrong, BadInputError where a file takes part. `base`: what holds where nothing is said,
+  /// for commands that need no model; else a model is asked for.
+  Scenario scenario(const Scenario* base = nullptr) const;
 
   /// True when a flag or `--set` gives this key a value.
   bool sets(const char* key) const;
@@ -45,8 +46,8 @@ class ScenarioFlags {
   };
   const Given* given(const char* key) const;
   void apply_model(Scenario& scenario) const;
-  void apply_cluster(Scenario& scenario) const;
-  void apply_values(Scenario& scenario) const;
+  void apply_cluster(Scenario& scenario, bool has_base) const;
+  void apply_values(Scenario& scenario, std::int64_t default_sequence) const;
   void apply_actions(Scenario& scenario) const;
 
   std::string file_;

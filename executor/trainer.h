@@ -49,7 +49,10 @@ class Trainer {
   /// for checkpoints). Returns the steps done.
   std::int64_t run(const std::function<bool(const StepMetrics&)>& on_step);
 
+  /// As it runs: the one that the plan was made from.
+  const Scenario& scenario() const { return scenario_; }
   const Plan& plan() const { return plan_; }
+  std::int64_t first_step() const { return first_; }
   const Job& job() const { return *job_; }
   /// The last steady step.
   const std::optional<TraceStep>& last_step() const { return last_step_; }

@@ -1,0 +1,274 @@
+// lockstep train: trains for real, on this machine, by the plan of the scenario.
+#include <cstdio>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "cli/report_print.h"
+#include "cli/run_folder.h"
+#include "cli/scenario_flags.h"
+#include "cli/scenario_text.h"
+#include "cli/terminal.h"
+#include "cli/token_text.h"
+#include "core/cluster_presets.h"
+#include "core/error.h"
+#include "core/io/scenario_io.h"
+#include "core/io/trace_io.h"
+#include "core/report.h"
+#include "core/report_text.h"
+#include "executor/generator.h"
+#include "executor/trainer.h"
+
+namespace lockstep::cli {
+namespace {
+
+constexpr const char* kDescription =
+    "Trains a model for real on this machine's CPU, with the same plan that is simulated.\n\n"
+    "  lockstep train\n"
+    "  lockstep train --strategy fsdp --dp 2 --steps 500 --data book.txt --out run\n"
+    "  lockstep train --model llama-tiny --tp 2 --pp 2 --accumulate 4 --out run\n"
+    "  lockstep train --resume --out run\n";
+
+constexpr std::int64_t kSampleTokens = 200;
+
+/// What is trained when nothing is said: a small GPT on bytes, by two data-parallel ranks.
+Scenario small_run() {
+  Scenario scenario;
+  set_key(scenario, "model", "gpt2-tiny");
+  set_key(scenario, "cluster", "laptop");
+  scenario.training.seq_len = 64;
+  scenario.training.micro_batch = 8;
+  scenario.training.precision = Precision::kFp32;
+  scenario.training.learning_rate = 3e-3;
+  scenario.training.warmup_steps = 20;
+  return scenario;
+}
+
+struct TrainCommand {
+  ScenarioFlags flags;
+  std::string data;
+  std::string out = "lockstep-run";
+  std::string backend = "local";
+  std::string device = "cpu";
+  int processes = 0;
+  std::int64_t steps = 300;
+  std::int64_t checkpoint_every = 0;
+  std::int64_t evaluate_every = 0;
+  double timeout_s = 600;
+  bool resume = false;
+  bool no_sample = false;
+  bool json = false;
+
+  int run() const {
+    if (flags.lists_keys()) {
+      print(ScenarioFlags::keys_text());
+      return 0;
+    }
+    check_place();
+    RunFolder folder(out, resume);
+    const Scenario scenario =
+        resume ? load_scenario(folder.scenario_file().string()) : this->scenario();
+    exec::TrainingData corpus(
+        data.empty() ? exec::read_tokens(LOCKSTEP_CORPUS) : exec::read_tokens(data),
+        scenario.training.seq_len);
+    check_vocabulary(scenario, corpus);
+    exec::TrainOptions options;
+    options.steps = steps;
+    options.checkpoint_every = checkpoint_every;
+    options.evaluate_every = evaluate_every;
+    options.checkpoints = folder.checkpoints();
+    options.job.local.timeout =
+        std::chrono::nanoseconds(static_cast<std::int64_t>(timeout_s * 1e9));
+    if (resume) {
+      options.resume_from = exec::latest_checkpoint(folder.checkpoints());
+      if (options.resume_from.empty()) {
+        throw BadInputError("train", folder.checkpoints().string() + ": no finished checkpoint");
+      }
+    } else {
+      folder.save_scenario(scenario);
+    }
+    return train(scenario, corpus, options, folder);
+  }
+
+ private:
+  void check_place() const {
+    if (backend != "local" || device != "cpu") {
+      throw NotSupportedError("train",
+                              fmt::format("--backend {} --device {}: this build runs ranks as "
+                                          "threads of one process on the CPU (local, cpu)",
+                                          backend,
+                                          device));
+    }
+  }
+
+  Scenario scenario() const {
+    Scenario base = small_run();
+    const bool any_degree = flags.sets("strategy.data.degree") ||
+                            flags.sets("strategy.tensor.degree") ||
+                            flags.sets("strategy.pipeline.degree");
+    if (!any_degree) {
+      base.strategy.data.degree = processes > 0 ? processes : 2;
+    }
+    Scenario scenario = flags.scenario(&base);
+    const std::int64_t ranks = scenario.strategy.world_size();
+    if (processes > 0 && ranks != processes) {
+      throw UsageError("flags",
+                       fmt::format("--nproc-per-node {}: dp x tp x pp = {}", processes, ranks));
+    }
+    return scenario;
+  }
+
+  static void check_vocabulary(const Scenario& scenario, const exec::TrainingData& corpus) {
+    if (scenario.model.family == ModelFamily::kMlp) {
+      throw NotSupportedError("train", "an MLP reads numbers; the data are tokens: no run for it");
+    }
+    if (corpus.vocabulary() > scenario.model.vocab) {
+      throw BadInputError("train",
+                          fmt::format("the data has token ids below {}, the model knows {}: --set "
+                                      "model.vocab={}",
+                                      corpus.vocabulary(),
+                                      scenario.model.vocab,
+                                      corpus.vocabulary()));
+    }
+  }
+
+  int train(const Scenario& scenario,
+            exec::TrainingData& corpus,
+            const exec::TrainOptions& options,
+            RunFolder& folder) const {
+    const Interrupt interrupt;
+    exec::Trainer trainer(scenario, corpus, options);
+    folder.open_metrics(trainer.first_step());
+    if (!json) {
+      print(scenario_line(scenario) + "\n");
+      print(fmt::format("{} samples to train on, {} to evaluate; {} ranks; {}\n\n",
+                        grouped(corpus.samples(false)),
+                        grouped(corpus.samples(true)),
+                        trainer.job().ranks(),
+                        folder.path().string()));
+    }
+    std::int64_t shown = trainer.first_step();
+    const std::int64_t done = trainer.run([&](const exec::StepMetrics& metrics) {
+      folder.add_metrics(metrics);
+      shown = show(metrics, shown);
+      return !interrupt.requested();
+    });
+    finish(trainer, folder, done);
+    if (interrupt.requested()) {
+      fmt::print(
+          stderr,
+          "lockstep: interrupted after step {}, saved; lockstep train --resume --out {} goes "
+          "on\n",
+          done,
+          folder.path().string());
+      return static_cast<int>(ErrorKind::kInterrupted);
+    }
+    if (!json && !no_sample) {
+      print_sample(scenario, trainer, folder);
+    }
+    return 0;
+  }
+
+  /// A line ten times in a run, and where there is an evaluation; between them a bar on a terminal.
+  std::int64_t show(const exec::StepMetrics& metrics, std::int64_t shown) const {
+    const std::int64_t interval = std::max<std::int64_t>(steps / 10, 1);
+    const bool due = metrics.evaluation_loss || metrics.step == 1 ||
+                     metrics.step - shown >= interval || metrics.step == steps;
+    if (json) {
+      return shown;
+    }
+    const std::string line = fmt::format(
+        "step {:>{}}/{}  loss {:.4f}{}  lr {:.2e}  {} tokens/s  {}",
+        metrics.step,
+        std::to_string(steps).size(),
+        steps,
+        metrics.loss,
+        metrics.evaluation_loss ? fmt::format("  evaluation {:.4f}", *metrics.evaluation_loss) : "",
+        metrics.learning_rate,
+        grouped(std::llround(metrics.tokens_per_s)),
+        bytes_text(metrics.peak_bytes));
+    const bool bar = isatty(STDERR_FILENO) != 0;
+    if (bar) {
+      fmt::print(stderr, "\r\033[K");
+    }
+    if (due) {
+      print(line + "\n");
+      return metrics.step;
+    }
+    if (bar) {
+      const auto width = static_cast<std::size_t>(20 * metrics.step / steps);
+      fmt::print(stderr, "[{:<20}] {}", std::string(width, '#'), line);
+      std::fflush(stderr);
+    }
+    return shown;
+  }
+
+  void finish(const exec::Trainer& trainer, const RunFolder& folder, std::int64_t done) const {
+    if (!trainer.last_step()) {
+      print(json ? "{\"steps\": 0}\n" : "nothing left to do: all steps are done\n");
+      return;
+    }
+    Trace trace;
+    trace.source = TraceSource::kMeasured;
+    trace.steps.push_back(*trainer.last_step());
+    save_trace(folder.trace_file(done).string(), trainer.scenario(), trainer.plan(), trace);
+    const Report report = make_report(trainer.plan(), trace, report_facts(trainer.scenario()));
+    JsonWriter writer;
+    writer.begin_object();
+    write_report(writer, {trainer.scenario(), trainer.plan(), report, nullptr, false});
+    writer.end_object();
+    folder.save_report(writer.text());
+    if (json) {
+      print(writer.text());
+    }
+  }
+
+  void print_sample(const Scenario& scenario,
+                    const exec::Trainer& trainer,
+                    const RunFolder& folder) const {
+    print("\n");
+    const exec::Checkpoint checkpoint(*trainer.plan().graph,
+                                      exec::latest_checkpoint(folder.checkpoints()));
+    exec::Generator generator(scenario, checkpoint);
+    generator.generate(
+        {}, {.tokens = kSampleTokens}, [](std::int64_t token) { return print(token_text(token)); });
+    print(
+        fmt::format("\n\n{}: metrics.jsonl, report.json, trace/, checkpoints/; lockstep generate "
+                    "--out {} writes more\n",
+                    folder.path().string(),
+                    folder.path().string()));
+  }
+};
+
+}  // namespace
+
+void add_train_command(CLI::App& program, Action& action) {
+  const auto command = std::make_shared<TrainCommand>();
+  CLI::App* app = program.add_subcommand("train");
+  app->description(kDescription);
+  app->add_option("--data", command->data, "text, or GPT-2 token shard (default: a built-in text)");
+  app->add_option("--out", command->out, "folder of the run (default lockstep-run)");
+  app->add_option("--steps", command->steps, "optimizer steps in all (default 300)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
+  app->add_flag("--resume", command->resume, "go on from the newest checkpoint in --out");
+  app->add_option("--checkpoint-every", command->checkpoint_every, "steps (default: at the end)")
+      ->check(CLI::NonNegativeNumber);
+  app->add_option("--evaluate-every", command->evaluate_every, "steps (default: at the end)")
+      ->check(CLI::NonNegativeNumber);
+  app->add_option("--backend", command->backend, "local: ranks are threads of this process");
+  app->add_option("--device", command->device, "cpu");
+  app->add_option("--nproc-per-node", command->processes, "ranks (default: 2, or dp x tp x pp)")
+      ->check(CLI::Range(1, 64));
+  app->add_option("--timeout", command->timeout_s, "seconds that a rank waits for others (600)")
+      ->check(CLI::Range(0.001, 1e6));
+  app->add_flag("--no-sample", command->no_sample, "write no text at the end");
+  app->add_flag("--json", command->json, "the report of the last step as one JSON object");
+  command->flags.add_to(*app);
+  app->callback([command, &action] { action = [command] { return command->run(); }; });
+}
+
+}  // namespace lockstep::cli

@@ -19,21 +19,22 @@ RunFolder::RunFolder(std::filesystem::path path, bool resume) : path_(std::move(
   if (!holds_run && resume) {
     throw UsageError("train", fmt::format("{} holds no run to resume", path_.string()));
   }
+}
+
+void RunFolder::open(const Scenario& scenario, std::int64_t steps) {
   std::error_code error;
   std::filesystem::create_directories(path_, error);
   if (error) {
     throw UsageError("train",
                      fmt::format("{}: cannot be made: {}", path_.string(), error.message()));
   }
+  exec::write_whole(scenario_file(), {scenario_text(scenario)});
+  open_metrics(steps);
 }
 
 std::filesystem::path RunFolder::trace_file(std::int64_t step) const {
   std::filesystem::create_directories(path_ / "trace");
   return path_ / "trace" / fmt::format("step-{:08}.lstrace", step);
-}
-
-void RunFolder::save_scenario(const Scenario& scenario) const {
-  exec::write_whole(scenario_file(), {scenario_text(scenario)});
 }
 
 void RunFolder::open_metrics(std::int64_t steps) {

@@ -13,8 +13,7 @@ namespace lockstep::cli {
 
 class RunFolder {
  public:
-  /// Made if it is not there. UsageError if it holds a run and `resume` is false, or holds none and
-  /// it is true.
+  /// UsageError if it holds a run and `resume` is false, or holds none and it is true.
   RunFolder(std::filesystem::path path, bool resume);
 
   const std::filesystem::path& path() const { return path_; }
@@ -22,13 +21,15 @@ class RunFolder {
   std::filesystem::path scenario_file() const { return path_ / "scenario.json"; }
   std::filesystem::path trace_file(std::int64_t step) const;
 
-  void save_scenario(const Scenario& scenario) const;
-  /// Keeps the metrics of the first `steps` steps and goes on behind them.
-  void open_metrics(std::int64_t steps);
+  /// Makes the folder with its scenario; keeps the metrics of the first `steps` steps and goes on
+  /// behind them.
+  void open(const Scenario& scenario, std::int64_t steps);
   void add_metrics(const exec::StepMetrics& metrics);
   void save_report(const std::string& json) const;
 
  private:
+  void open_metrics(std::int64_t steps);
+
   std::filesystem::path path_;
   std::ofstream metrics_;
 };

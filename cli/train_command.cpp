@@ -43,7 +43,7 @@ Scenario small_run() {
   scenario.training.seq_len = 64;
   scenario.training.micro_batch = 8;
   scenario.training.precision = Precision::kFp32;
-  scenario.training.learning_rate = 3e-3;
+  scenario.training.learning_rate = 4e-3;
   scenario.training.warmup_steps = 20;
   return scenario;
 }
@@ -55,7 +55,7 @@ struct TrainCommand {
   std::string backend = "local";
   std::string device = "cpu";
   int processes = 0;
-  std::int64_t steps = 300;
+  std::int64_t steps = 1000;
   std::int64_t checkpoint_every = 0;
   std::int64_t evaluate_every = 0;
   double timeout_s = 600;
@@ -88,8 +88,6 @@ struct TrainCommand {
       if (options.resume_from.empty()) {
         throw BadInputError("train", folder.checkpoints().string() + ": no finished checkpoint");
       }
-    } else {
-      folder.save_scenario(scenario);
     }
     return train(scenario, corpus, options, folder);
   }
@@ -142,7 +140,7 @@ struct TrainCommand {
             RunFolder& folder) const {
     const Interrupt interrupt;
     exec::Trainer trainer(scenario, corpus, options);
-    folder.open_metrics(trainer.first_step());
+    folder.open(scenario, trainer.first_step());
     if (!json) {
       print(scenario_line(scenario) + "\n");
       print(fmt::format("{} samples to train on, {} to evaluate; {} ranks; {}\n\n",
@@ -252,7 +250,7 @@ void add_train_command(CLI::App& program, Action& action) {
   app->description(kDescription);
   app->add_option("--data", command->data, "text, or GPT-2 token shard (default: a built-in text)");
   app->add_option("--out", command->out, "folder of the run (default lockstep-run)");
-  app->add_option("--steps", command->steps, "optimizer steps in all (default 300)")
+  app->add_option("--steps", command->steps, "optimizer steps in all (default 1000)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
   app->add_flag("--resume", command->resume, "go on from the newest checkpoint in --out");
   app->add_option("--checkpoint-every", command->checkpoint_every, "steps (default: at the end)")

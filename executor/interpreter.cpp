@@ -45,6 +45,7 @@ void Interpreter::begin(int section, std::int64_t iteration) {
   section_ = section;
   place_.section = it.kind;
   place_.iteration = iteration;
+  host_free_ = now();
   queues_ = {};
   const std::size_t count = program_->operations.size();
   issued_.assign(count, {});
@@ -115,6 +116,7 @@ void Interpreter::finish_issue(std::uint32_t index, StreamId stream, const Opera
   }
   if (op.has(kHostSync)) {
     in_.device.synchronize(issued_[index].event);
+    host_free_ = now();
   }
 }
 
@@ -141,10 +143,10 @@ bool Interpreter::skipped(const Operation& op) {
 void Interpreter::compute(std::uint32_t index) {
   const Operation& op = program_->operations[index];
   Span& it = span(index);
-  it.issued = now();
+  it.issued = host_free_;
   if (skipped(op)) {
     it.state = SpanState::kSkipped;
-    it.arrived = it.started = it.ended = now();
+    it.arrived = it.started = it.ended = host_free_ = now();
     return;
   }
   resolve(op);
@@ -152,7 +154,7 @@ void Interpreter::compute(std::uint32_t index) {
     host_waits_for(op);
     it.arrived = it.started = now();
     work(index);
-    it.ended = now();
+    it.ended = host_free_ = now();
     return;
   }
   const StreamId stream = stream_of(op);
@@ -205,8 +207,7 @@ void Interpreter::work(std::uint32_t index) {
 
 void Interpreter::communicate(std::uint32_t index) {
   const Operation& op = program_->operations[index];
-  Span& it = span(index);
-  it.issued = now();
+  span(index).issued = host_free_;
   resolve(op);
   const Operand* operands = this->operands(op);
   const StreamId stream = stream_of(op);

@@ -67,6 +67,9 @@ class Interpreter {
   const Program* program_ = nullptr;
   RunPlace place_;
   int section_ = 0;
+  /// When the host had done its last computation or wait. Handing work to streams takes it a
+  /// microsecond, which is not shown.
+  Nanoseconds host_free_ = 0;
   QueueNumbering queues_;
   std::vector<Issued> issued_;     ///< by operation
   std::vector<Operand> resolved_;  ///< by view of the program

@@ -181,10 +181,20 @@ Binding TraceIndex::binding(const TrackOperation& at) const {
       binding.kind == Binding::Kind::kNothing ? issued > step_.begin : issued > binding.time;
   if (host) {
     binding = {Binding::Kind::kHost, issued, kNoSpan};
+    const std::uint32_t computed = computed_before(at);
+    if (computed != kNoSpan && times({at.track, computed}).ended == issued) {
+      binding = {Binding::Kind::kOperation, issued, computed};  // the host computes itself (CPU)
+    }
   } else if (binding.kind == Binding::Kind::kNothing) {
     binding.time = step_.begin;
   }
   return binding;
+}
+
+std::uint32_t TraceIndex::computed_before(const TrackOperation& at) const {
+  const std::vector<std::uint32_t>& compute = program(at.track).compute;
+  const auto next = std::lower_bound(compute.begin(), compute.end(), at.operation);
+  return next == compute.begin() ? kNoSpan : *(next - 1);
 }
 
 std::uint32_t TraceIndex::sync_before(const TrackOperation& at) const {

@@ -113,6 +113,8 @@ class TraceIndex {
 
  private:
   void consider(const TrackOperation& at, std::uint32_t candidate, Binding& binding) const;
+  /// The last operation of the compute stream before `at`, or kNoSpan.
+  std::uint32_t computed_before(const TrackOperation& at) const;
 
   const Plan& plan_;
   const TraceStep& step_;

@@ -5,10 +5,7 @@
 namespace lockstep::exec {
 
 Job::Job(const Plan& plan, const TrainingSpec& training, Host& host, const JobOptions& options)
-    : plan_(plan),
-      origin_(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                  std::chrono::steady_clock::now().time_since_epoch())
-                  .count()) {
+    : plan_(plan) {
   auto worlds = make_local_communicators(plan.mesh.world_size(), options.local);
   for (std::size_t rank = 0; rank < worlds.size(); ++rank) {
     members_.push_back(std::make_unique<Member>(options.device));
@@ -108,6 +105,23 @@ void Job::run(const Section& section, std::int64_t iteration) {
   }
 }
 
+namespace {
+
+/// The clock of a trace of one step starts with the step.
+void begin_at_zero(TraceStep& step) {
+  for (TraceTrack& track : step.tracks) {
+    for (Span& span : track.spans) {
+      for (Nanoseconds* time : {&span.issued, &span.arrived, &span.started, &span.ended}) {
+        *time -= step.begin;
+      }
+    }
+  }
+  step.end -= step.begin;
+  step.begin = 0;
+}
+
+}  // namespace
+
 TraceStep Job::trace_step() const {
   TraceStep step;
   step.section = command_.section;
@@ -116,12 +130,8 @@ TraceStep Job::trace_step() const {
     TraceTrack track;
     track.class_index = plan_.class_of_rank(rank);
     track.ranks = {rank};
-    for (Span span : at(rank).interpreter->spans()) {
-      for (Nanoseconds* time : {&span.issued, &span.arrived, &span.started, &span.ended}) {
-        *time -= origin_;
-      }
-      track.spans.push_back(span);
-    }
+    const std::span<const Span> spans = at(rank).interpreter->spans();
+    track.spans.assign(spans.begin(), spans.end());
     if (!track.spans.empty()) {
       const Nanoseconds begin = track.spans.front().issued;
       step.begin = rank == 0 ? begin : std::min(step.begin, begin);
@@ -132,6 +142,7 @@ TraceStep Job::trace_step() const {
     step.track_of_rank.push_back(rank);
     step.tracks.push_back(std::move(track));
   }
+  begin_at_zero(step);
   return step;
 }
 

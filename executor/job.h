@@ -42,7 +42,7 @@ class Job {
   /// threw; the job is then over.
   void run(const Section& section, std::int64_t iteration);
 
-  /// The last run as a step of a trace, one track per rank, by the clock since the job began.
+  /// The last run as a step of a trace, one track per rank, by the clock since the step began.
   TraceStep trace_step() const;
 
   int ranks() const { return static_cast<int>(members_.size()); }
@@ -74,7 +74,6 @@ class Job {
 
   const Plan& plan_;
   std::vector<std::unique_ptr<Member>> members_;
-  Nanoseconds origin_ = 0;
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 #include "core/io/scenario_io.h"
-#include "executor/safetensors.h"
+#include "executor/files.h"
 
 namespace lockstep::cli {
 

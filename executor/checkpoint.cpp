@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/io/json_reader.h"
 #include "core/parameter_map.h"
+#include "executor/files.h"
 #include "executor/safetensors.h"
 
 namespace lockstep::exec {

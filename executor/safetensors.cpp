@@ -1,9 +1,6 @@
 #include "executor/safetensors.h"
 
 #include <cstring>
-#include <fstream>
-#include <sstream>
-#include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -11,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/io/json_reader.h"
+#include "executor/files.h"
 
 namespace lockstep::exec {
 namespace {
@@ -36,62 +34,10 @@ const char* type_name(DType dtype) {
   return "";
 }
 
-/// A file descriptor that is closed, and the file removed unless it was kept.
-class TemporaryFile {
- public:
-  explicit TemporaryFile(std::filesystem::path path)
-      : path_(std::move(path)), file_(::open(path_.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644)) {
-    if (file_ < 0) {
-      fail("cannot be created");
-    }
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile() {
-    if (file_ >= 0) {
-      ::close(file_);
-      std::error_code ignored;
-      std::filesystem::remove(path_, ignored);
-    }
-  }
-  void write(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t n = ::write(file_, bytes.data(), bytes.size());
-      if (n < 0) {
-        fail("cannot be written");
-      }
-      bytes.remove_prefix(static_cast<std::size_t>(n));
-    }
-  }
-  void keep_as(const std::filesystem::path& path) {
-    if (::fsync(file_) != 0) {
-      fail("cannot be synced");
-    }
-    ::close(std::exchange(file_, -1));
-    std::filesystem::rename(path_, path);
-  }
-
- private:
-  [[noreturn]] void fail(const char* what) const {
-    throw BadInputError("files",
-                        fmt::format("{}: {}: {}", path_.string(), what, std::strerror(errno)));
-  }
-
-  std::filesystem::path path_;
-  int file_;
-};
-
 class Reader {
  public:
-  explicit Reader(const std::filesystem::path& path) : path_(path.string()) {
-    std::ifstream file(path, std::ios::binary);
-    std::ostringstream text;
-    text << file.rdbuf();
-    if (!file) {
-      refuse("cannot be read");
-    }
-    bytes_ = std::move(text).str();
-  }
+  explicit Reader(const std::filesystem::path& path)
+      : path_(path.string()), bytes_(read_whole(path, "checkpoint")) {}
 
   NamedTensors read() {
     std::uint64_t length = 0;
@@ -167,14 +113,6 @@ class Reader {
 };
 
 }  // namespace
-
-void write_whole(const std::filesystem::path& path, const std::vector<std::string_view>& bytes) {
-  TemporaryFile file(path.string() + ".partial");
-  for (const std::string_view part : bytes) {
-    file.write(part);
-  }
-  file.keep_as(path);
-}
 
 void write_safetensors(const std::filesystem::path& path, const NamedTensors& tensors) {
   std::string header = "{";

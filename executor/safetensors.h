@@ -1,6 +1,5 @@
 // Safetensors: a file of named tensors: 8 bytes of header length, a JSON header, raw little-endian
-// data (huggingface.co/docs/safetensors, "Format"). Written whole under another name, synced, then
-// renamed, so that a file is there or not.
+// data (huggingface.co/docs/safetensors, "Format"). Written whole or not at all.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +25,5 @@ void write_safetensors(const std::filesystem::path& path, const NamedTensors& te
 
 /// BadInputError with file and place for what is truncated, overlapping or of an unknown type.
 NamedTensors read_safetensors(const std::filesystem::path& path);
-
-/// Writes and syncs `bytes` under a temporary name beside `path`, then renames it.
-void write_whole(const std::filesystem::path& path, const std::vector<std::string_view>& bytes);
 
 }  // namespace lockstep::exec

@@ -1,12 +1,11 @@
 #include "executor/training_data.h"
 
 #include <cstring>
-#include <fstream>
-#include <sstream>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "executor/files.h"
 
 namespace lockstep::exec {
 namespace {
@@ -16,16 +15,6 @@ constexpr std::int32_t kShardVersion = 1;
 constexpr std::size_t kShardHeader = 256 * sizeof(std::int32_t);
 constexpr std::int64_t kByteVocabulary = 256;
 constexpr std::int64_t kGpt2Vocabulary = 50257;
-
-std::string contents(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file || text.fail()) {
-    throw BadInputError("data", fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
-  }
-  return std::move(text).str();
-}
 
 TokenFile shard_tokens(const std::string& path, const std::string& bytes) {
   std::int32_t header[3];
@@ -76,7 +65,7 @@ TokenFile text_tokens(const std::string& text) {
 }
 
 TokenFile read_tokens(const std::string& path) {
-  const std::string bytes = contents(path);
+  const std::string bytes = read_whole(path, "data");
   std::int32_t magic = 0;
   if (bytes.size() >= 3 * sizeof(magic)) {
     std::memcpy(&magic, bytes.data(), sizeof(magic));

@@ -1,6 +1,6 @@
 // Refit: what the constants of simulator/efficiency.h are worth on rows they were not chosen by.
 //
-//   build/rel/tests/lockstep_refit [data/validation]
+//   build/release/bin/lockstep_refit [data/validation]
 //
 // For every source in turn all its step times and collectives are put aside, the constants are
 // chosen anew by the others, and the rows that were put aside are predicted with these. Starting

@@ -1,0 +1,160 @@
+// `lockstep train` and `lockstep generate`: what a run leaves, that it goes on where it stopped,
+// and what is refused.
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "tests/cli/run_program.h"
+#include "tests/support/catch.h"
+
+namespace lockstep {
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+using test::ProgramResult;
+using test::run_program;
+using Json = nlohmann::json;
+
+/// A folder that goes away.
+class Folder {
+ public:
+  explicit Folder(const std::string& name)
+      : path_((std::filesystem::temp_directory_path() /
+               (name + std::to_string(static_cast<long>(::getpid()))))
+                  .string()) {
+    std::filesystem::remove_all(path_);
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+ProgramResult train(const Folder& folder, const std::string& flags) {
+  return run_program("train --seq-len 32 --micro-batch 2 --no-sample --out " + folder.path() + " " +
+                     flags);
+}
+
+std::vector<Json> metrics_of(const Folder& folder) {
+  std::ifstream file(folder.path() + "/metrics.jsonl");
+  std::vector<Json> lines;
+  for (std::string line; std::getline(file, line);) {
+    lines.push_back(Json::parse(line));
+  }
+  return lines;
+}
+
+std::string only_file(const std::string& folder) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    return entry.path().string();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("train: the loss falls, and the folder holds metrics, trace, report and checkpoint") {
+  const Folder folder("lockstep-train-");
+  const ProgramResult run = train(folder, "--steps 40 --strategy zero2 --dp 3");
+  INFO(run.err);
+  REQUIRE(run.code == 0);
+  CHECK_THAT(run.out, ContainsSubstring("zero2, dp 3") && ContainsSubstring("40/40"));
+  const std::vector<Json> metrics = metrics_of(folder);
+  REQUIRE(metrics.size() == 40);
+  CHECK(metrics.front()["loss"].get<double>() > 5);  // log(257) = 5.55 before the first step
+  CHECK(metrics.back()["loss"].get<double>() < 4);
+  CHECK(metrics.back()["evaluation_loss"].get<double>() < 4);
+  CHECK(metrics.back()["peak_bytes"].get<std::int64_t>() > 0);
+  std::ifstream report(folder.path() + "/report.json");
+  const Json json = Json::parse(report);
+  CHECK(json["source"] == "measured");
+  CHECK(json["devices"] == 3);
+  CHECK(json["time_split"].size() == 3);
+  const ProgramResult trace = run_program("trace " + only_file(folder.path() + "/trace"));
+  CHECK(trace.code == 0);
+  CHECK_THAT(trace.out, ContainsSubstring("measured step"));
+}
+
+TEST_CASE("train: a run that is resumed ends where an uninterrupted one does") {
+  const Folder whole("lockstep-whole-");
+  const Folder parts("lockstep-parts-");
+  const std::string flags = "--set training.final_learning_rate=1 --tp 2 --steps ";
+  REQUIRE(train(whole, flags + "6").code == 0);
+  REQUIRE(train(parts, flags + "3").code == 0);
+  const ProgramResult rest = train(parts, "--resume --steps 6");
+  INFO(rest.err);
+  REQUIRE(rest.code == 0);
+  const std::vector<Json> a = metrics_of(whole);
+  const std::vector<Json> b = metrics_of(parts);
+  REQUIRE(a.size() == 6);
+  REQUIRE(b.size() == 6);
+  for (std::size_t i = 0; i < 6; ++i) {
+    CHECK(a[i]["loss"] == b[i]["loss"]);
+  }
+}
+
+TEST_CASE("train: pipelines, any rank count, and text of one's own") {
+  const Folder folder("lockstep-pipe-");
+  const test::TemporaryFile text("train_test.txt", std::string(3000, 'a') + std::string(3000, 'b'));
+  const ProgramResult run = train(folder,
+                                  "--model llama-tiny --pp 3 --accumulate 4 --nproc-per-node 3 "
+                                  "--steps 3 --data " +
+                                      text.path());
+  INFO(run.err);
+  REQUIRE(run.code == 0);
+  CHECK_THAT(run.out, ContainsSubstring("pp 3") && ContainsSubstring("3 ranks"));
+  const ProgramResult written =
+      run_program("generate --tokens 12 --prompt ab --temperature 0 --out " + folder.path());
+  INFO(written.err);
+  CHECK(written.code == 0);
+  CHECK(written.out.substr(0, 2) == "ab");
+  CHECK(written.out ==
+        run_program("generate --tokens 12 --prompt ab --temperature 0 --out " + folder.path()).out);
+}
+
+TEST_CASE("train: what cannot be is said in one line, and nothing is left behind") {
+  const Folder folder("lockstep-none-");
+  struct Case {
+    const char* flags;
+    int code;
+    const char* words;
+  };
+  const Case cases[] = {{"--precision bf16", 7, "fp32"},
+                        {"--backend nccl", 7, "local"},
+                        {"--model mixtral-tiny", 7, "mixtures of experts"},
+                        {"--model mlp-tiny --seq-len 1", 7, "MLP"},
+                        {"--data /nowhere/text", 3, "cannot be read"},
+                        {"--data /dev/null", 3, "too few"},
+                        {"--resume", 2, "no run"},
+                        {"--dp 3 --nproc-per-node 2", 2, "--nproc-per-node"},
+                        {"--set model.vocab=100", 3, "vocab"},
+                        {"--steps 0", 2, "--steps"}};
+  for (const Case& each : cases) {
+    const ProgramResult run = train(folder, each.flags);
+    INFO(each.flags << ": " << run.err);
+    CHECK(run.code == each.code);
+    CHECK_THAT(run.err, ContainsSubstring(each.words));
+    CHECK(std::count(run.err.begin(), run.err.end(), '\n') == 1);
+    CHECK_FALSE(std::filesystem::exists(folder.path()));
+  }
+}
+
+TEST_CASE("train: a run is not overwritten, and a damaged checkpoint is refused with its file") {
+  const Folder folder("lockstep-again-");
+  REQUIRE(train(folder, "--steps 2").code == 0);
+  CHECK(train(folder, "--steps 2").code == 2);
+  const std::string checkpoint = only_file(folder.path() + "/checkpoints");
+  const std::string file = checkpoint + "/rank-00000.safetensors";
+  std::filesystem::resize_file(file, std::filesystem::file_size(file) - 100);
+  const ProgramResult run = train(folder, "--resume --steps 4");
+  CHECK(run.code == 3);
+  CHECK_THAT(run.err, ContainsSubstring("rank-00000.safetensors"));
+}
+
+}  // namespace lockstep

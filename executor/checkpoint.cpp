@@ -70,39 +70,50 @@ std::filesystem::path CheckpointWriter::partial() const {
   return folder_ / fmt::format("step-{:08}.partial", step_);
 }
 
+/// Replicas hold the same elements: the lowest rank that shows them writes them.
 void CheckpointWriter::add(const Shard& shard) {
   LOCKSTEP_CHECK(shard.parts.size() <= kMostParts, "shard has too many states");
   const std::lock_guard lock(mutex_);
-  File& file = files_[shard.place.rank];
-  for (std::size_t part = 0; part < shard.parts.size(); ++part) {
-    add_part(file, shard, part);
-  }
+  shown_[shard.place.rank].push_back({shard, {shard.parts.begin(), shard.parts.end()}});
+  for_each_run(graph_, shard, [&](std::int32_t parameter, const ParameterRun& run, std::int64_t) {
+    for (std::size_t part = 0; part < shard.parts.size(); ++part) {
+      const auto claim =
+          writer_.try_emplace({part, parameter, run.logical}, shard.place.rank).first;
+      claim->second = std::min(claim->second, shard.place.rank);
+    }
+  });
 }
 
-/// Replicas hold the same elements: the first that shows them writes them.
-void CheckpointWriter::add_part(File& file, const Shard& shard, std::size_t part) {
-  const Operand& from = shard.parts[part];
+void CheckpointWriter::copy_part(const Shown& shown, std::size_t part, File& file) const {
+  const Operand& from = shown.parts[part];
   const std::int64_t size = size_of(from.dtype);
   NamedTensor& tensor = file.data[part];
   tensor.dtype = from.dtype;
-  for_each_run(
-      graph_, shard, [&](std::int32_t parameter, const ParameterRun& run, std::int64_t offset) {
-        if (!claimed_.emplace(part, parameter, run.logical).second) {
-          return;
-        }
-        const auto written = static_cast<std::int64_t>(tensor.data.size()) / size;
-        file.boxes[part].insert(file.boxes[part].end(),
-                                {parameter, run.logical, run.elements, written});
-        const std::byte* begin = from.as<std::byte>() + offset * size;
-        tensor.data.insert(tensor.data.end(), begin, begin + run.elements * size);
-      });
+  for_each_run(graph_,
+               shown.shard,
+               [&](std::int32_t parameter, const ParameterRun& run, std::int64_t offset) {
+                 if (writer_.at({part, parameter, run.logical}) != shown.shard.place.rank) {
+                   return;
+                 }
+                 const auto written = static_cast<std::int64_t>(tensor.data.size()) / size;
+                 file.boxes[part].insert(file.boxes[part].end(),
+                                         {parameter, run.logical, run.elements, written});
+                 const std::byte* begin = from.as<std::byte>() + offset * size;
+                 tensor.data.insert(tensor.data.end(), begin, begin + run.elements * size);
+               });
 }
 
 void CheckpointWriter::finish(std::int32_t rank) {
-  File file;
+  std::vector<Shown> shown;
   {
     const std::lock_guard lock(mutex_);
-    file = std::move(files_[rank]);
+    shown = std::move(shown_[rank]);
+  }
+  File file;
+  for (const Shown& each : shown) {
+    for (std::size_t part = 0; part < each.parts.size(); ++part) {
+      copy_part(each, part, file);  // all have shown theirs: nobody changes the claims now
+    }
   }
   NamedTensors tensors;
   for (std::size_t part = 0; part < kMostParts; ++part) {

@@ -35,9 +35,9 @@ class CheckpointWriter {
   /// What was not published is removed.
   ~CheckpointWriter();
 
-  /// Copies what no other rank has shown already.
+  /// Takes note of what this rank could write; the memory must stay as it is until finish().
   void add(const Shard& shard);
-  /// Writes this rank's file.
+  /// All ranks have added theirs: writes this rank's file.
   void finish(std::int32_t rank);
   /// All ranks have finished: the checkpoint appears under its name, whole. Returns its folder.
   std::filesystem::path publish();
@@ -48,17 +48,22 @@ class CheckpointWriter {
     std::vector<std::int64_t> boxes[4];  ///< by part: (parameter, first, elements, offset)...
   };
 
+  struct Shown {
+    Shard shard;  ///< but for its parts, which are copied
+    std::vector<Operand> parts;
+  };
+
   std::filesystem::path partial() const;
-  void add_part(File& file, const Shard& shard, std::size_t part);
+  void copy_part(const Shown& shown, std::size_t part, File& file) const;
 
   const ModelGraph& graph_;
   std::filesystem::path folder_;
   std::int64_t step_;
   std::mutex mutex_;
-  std::map<std::int32_t, File> files_;  ///< by rank
-  std::set<std::int32_t> finished_;     ///< ranks
-  /// (part, parameter, first element) that some rank has shown.
-  std::set<std::tuple<std::size_t, std::int32_t, std::int64_t>> claimed_;
+  std::map<std::int32_t, std::vector<Shown>> shown_;  ///< by rank
+  std::set<std::int32_t> finished_;                   ///< ranks
+  /// Who writes what begins at (part, parameter, element).
+  std::map<std::tuple<std::size_t, std::int32_t, std::int64_t>, std::int32_t> writer_;
 };
 
 /// A checkpoint in memory: every part of every parameter, whole, in doubles.

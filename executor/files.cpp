@@ -63,16 +63,16 @@ class TemporaryFile {
 }  // namespace
 
 std::string read_whole(const std::filesystem::path& path, std::string_view component) {
-  std::ifstream file(path, std::ios::binary);
-  std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   std::error_code error;
-  if (!file.is_open() || file.bad() || std::filesystem::is_directory(path, error)) {
+  const bool folder = std::filesystem::is_directory(path, error);
+  std::ifstream file(path, std::ios::binary);
+  if (folder || !file) {
     throw BadInputError(component,
                         fmt::format("{}: cannot be read: {}",
                                     path.string(),
-                                    errno != 0 ? std::strerror(errno) : "not a file"));
+                                    folder ? "it is a directory" : std::strerror(errno)));
   }
-  return bytes;
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
 void write_whole(const std::filesystem::path& path, const std::vector<std::string_view>& parts) {

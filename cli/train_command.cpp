@@ -70,8 +70,7 @@ struct TrainCommand {
     }
     check_place();
     RunFolder folder(out, resume);
-    const Scenario scenario =
-        resume ? load_scenario(folder.scenario_file().string()) : this->scenario();
+    const Scenario scenario = resume ? resumed(folder) : this->scenario();
     exec::TrainingData corpus(
         data.empty() ? exec::read_tokens(LOCKSTEP_CORPUS) : exec::read_tokens(data),
         scenario.training.seq_len);
@@ -118,6 +117,12 @@ struct TrainCommand {
                        fmt::format("--nproc-per-node {}: dp x tp x pp = {}", processes, ranks));
     }
     return scenario;
+  }
+
+  /// As the run was, but for what flags say anew: another strategy goes on with the same numbers.
+  Scenario resumed(const RunFolder& folder) const {
+    const Scenario base = load_scenario(folder.scenario_file().string());
+    return flags.scenario(&base);
   }
 
   static void check_vocabulary(const Scenario& scenario, const exec::TrainingData& corpus) {

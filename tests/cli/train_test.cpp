@@ -99,6 +99,21 @@ TEST_CASE("train: a run that is resumed ends where an uninterrupted one does") {
   }
 }
 
+TEST_CASE("train: a run goes on under another strategy with the loss that one rank would have") {
+  const Folder one("lockstep-one-");
+  const Folder other("lockstep-other-");
+  const std::string flags = "--set training.final_learning_rate=1 --global-batch 6 --steps ";
+  REQUIRE(train(one, "--dp 1 " + flags + "6").code == 0);
+  REQUIRE(train(other, "--strategy fsdp --dp 3 " + flags + "3").code == 0);
+  const ProgramResult rest =
+      train(other, "--resume --strategy zero1 --dp 1 --pp 3 --accumulate 3 --steps 6");
+  INFO(rest.err);
+  REQUIRE(rest.code == 0);
+  CHECK_THAT(rest.out, ContainsSubstring("pp 3"));
+  CHECK(metrics_of(other).back()["loss"].get<double>() ==
+        Approx(metrics_of(one).back()["loss"].get<double>()).epsilon(1e-4));
+}
+
 TEST_CASE("train: pipelines, any rank count, and text of one's own") {
   const Folder folder("lockstep-pipe-");
   const test::TemporaryFile text("train_test.txt", std::string(3000, 'a') + std::string(3000, 'b'));

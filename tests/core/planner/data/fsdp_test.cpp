@@ -64,9 +64,10 @@ TEST_CASE("FSDP gathers into two buffers in turn in forward, into one in backwar
   // it, so at most one gather is under way when another starts; in backward for the last one.
   const Plan plan = fsdp_plan(true);
   const Program& program = plan.step(0).programs.front();
-  std::vector<int> expected{0, 1};        // the root and the first block find both buffers free
-  expected.insert(expected.end(), 5, 1);  // blocks 1 to 5
-  expected.insert(expected.end(), 6, 0);  // backward: 5 to 0; the root has stayed
+  std::vector<int> expected{0};           // the root
+  expected.insert(expected.end(), 6, 1);  // blocks 0 to 5
+  expected.insert(expected.end(), 1, 1);  // backward of 5, beside the last buffer of forward
+  expected.insert(expected.end(), 5, 0);  // 4 to 0; the root has stayed
   CHECK(gathers_under_way(program) == expected);
 }
 

@@ -1,5 +1,6 @@
 // Work of the host: batches, counts, descriptions, what is reported and saved.
 #include <algorithm>
+#include <vector>
 
 #include "executor/work_call.h"
 
@@ -26,14 +27,35 @@ void count_tokens(const WorkCall& call) {
       call.training.accumulate * call.training.micro_batch * call.training.seq_len;
 }
 
-/// Counts, sizes and strides that ranks compare. All ranks of a run are given the same plan, so the
-/// numbers only have to travel: 1 for each.
+/// What DDP's ranks tell each other about the model: how many parameters there are, their sizes and
+/// strides (int64), or the order of gradients in buckets (int32). All ranks of a run have one plan,
+/// so nothing follows from it but the traffic.
 void describe(const WorkCall& call) {
-  const auto fill = [&]<typename T>(T*) {
-    std::fill(call.out[0].as<T>(), call.out[0].as<T>() + call.out[0].elements, T{1});
-  };
-  call.out[0].dtype == DType::kInt64 ? fill(static_cast<std::int64_t*>(nullptr))
-                                     : fill(static_cast<std::int32_t*>(nullptr));
+  std::vector<std::int64_t> numbers;
+  if (call.out[0].elements == 1) {
+    numbers.push_back(call.graph.parameter_total());
+  }
+  for (std::int32_t id = 0; id < call.graph.parameter_total(); ++id) {
+    const ParameterDef& parameter = call.graph.parameter(id);
+    numbers.push_back(parameter.rows);
+    if (!parameter.vector) {
+      numbers.insert(numbers.end(), {parameter.columns, parameter.columns});
+    }
+    numbers.push_back(1);
+  }
+  for (std::int64_t i = 0; i < call.out[0].elements; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    if (call.out[0].dtype == DType::kInt64) {
+      call.out[0].as<std::int64_t>()[i] = at < numbers.size() ? numbers[at] : 0;
+    } else {
+      call.out[0].as<std::int32_t>()[i] = static_cast<std::int32_t>(i);
+    }
+  }
+}
+
+/// Every parameter took part in the loss: a plan with others is refused.
+void used_map(const WorkCall& call) {
+  std::fill_n(call.out[0].as<std::int32_t>(), call.out[0].elements, 1);
 }
 
 }  // namespace
@@ -45,8 +67,9 @@ void run_host_work(const WorkCall& call) {
     case Work::kCountTokens:
       return count_tokens(call);
     case Work::kDescribeModel:
-    case Work::kUsedMap:
       return describe(call);
+    case Work::kUsedMap:
+      return used_map(call);
     case Work::kReadScalar:
       return with_real(call.in[0].dtype, [&]<typename T>(T*) {
         call.host.loss(call.place, static_cast<double>(*call.in[0].as<T>()));

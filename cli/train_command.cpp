@@ -18,6 +18,7 @@
 #include "core/error.h"
 #include "core/io/scenario_io.h"
 #include "core/io/trace_io.h"
+#include "core/memory_report.h"
 #include "core/report.h"
 #include "core/report_text.h"
 #include "executor/generator.h"
@@ -75,6 +76,7 @@ struct TrainCommand {
         data.empty() ? exec::read_tokens(LOCKSTEP_CORPUS) : exec::read_tokens(data),
         scenario.training.seq_len);
     check_vocabulary(scenario, corpus);
+    check_memory(scenario);
     exec::TrainOptions options;
     options.steps = steps;
     options.checkpoint_every = checkpoint_every;
@@ -136,6 +138,23 @@ struct TrainCommand {
                                       corpus.vocabulary(),
                                       scenario.model.vocab,
                                       corpus.vocabulary()));
+    }
+  }
+
+  /// Ranks share this machine; the kernel would end the program in the middle of a step.
+  static void check_memory(const Scenario& scenario) {
+    std::int64_t needed = 0;
+    for (const RankMemory& rank : memory_report(scenario).ranks) {
+      needed += rank.count * rank.tensor_bytes();
+    }
+    const std::int64_t present =
+        static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+    if (needed > present) {
+      throw OutOfMemoryError("train",
+                             fmt::format("all ranks together need {}, this machine has {}: a "
+                                         "smaller model, micro-batch or sequence needs less",
+                                         bytes_text(needed),
+                                         bytes_text(present)));
     }
   }
 

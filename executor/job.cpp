@@ -1,6 +1,9 @@
 #include "executor/job.h"
 
 #include <algorithm>
+#include <string>
+
+#include "core/error.h"
 
 namespace lockstep::exec {
 
@@ -46,16 +49,27 @@ void Job::join_groups(int rank) {
   }
 }
 
+/// Keeps the cause: what other ranks throw because of it says only that a rank failed.
 void Job::report(int rank, const std::exception_ptr& error) {
+  bool follows = false;
+  std::string what = "an exception that is no std::exception";
   try {
     std::rethrow_exception(error);
+  } catch (const Error& failure) {
+    follows = failure.kind() == ErrorKind::kRankFailed;
+    what = failure.what();
   } catch (const std::exception& failure) {
-    members_[static_cast<std::size_t>(rank)]->world->abort(failure.what());
+    what = failure.what();
+  } catch (...) {  // keeps its name
   }
-  const std::lock_guard lock(mutex_);
-  if (failure_ == nullptr) {
-    failure_ = error;
+  {
+    const std::lock_guard lock(mutex_);
+    if (failure_ == nullptr || (failure_follows_ && !follows)) {
+      failure_ = error;
+      failure_follows_ = follows;
+    }
   }
+  members_[static_cast<std::size_t>(rank)]->world->abort(what);
 }
 
 void Job::serve(int rank) {

@@ -81,6 +81,7 @@ class Job {
   Command command_;
   int busy_ = 0;
   std::exception_ptr failure_;
+  bool failure_follows_ = false;  ///< from another one
 };
 
 }  // namespace lockstep::exec

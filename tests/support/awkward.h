@@ -4,6 +4,7 @@
 // clips.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "tests/support/scenarios.h"
@@ -14,8 +15,14 @@ namespace lockstep::test {
 /// means of the loss; one rank, fp64.
 std::vector<NamedScenario> awkward_trainings();
 
+struct AwkwardScenario {
+  std::string name;
+  Scenario scenario;  ///< resolved and legal
+  bool usual = true;  ///< stands for its kind; the others are variants of it
+};
+
 /// `training` by every strategy that is legal for it on 8 ranks (2 pipeline x 2 data x 2 tensor
-/// where the data-parallel kind goes with a pipeline) and on 3. With `few` only one of each kind.
-std::vector<NamedScenario> awkward_strategies(const NamedScenario& training, bool few = false);
+/// where the data-parallel kind goes with a pipeline) and on 3.
+std::vector<AwkwardScenario> awkward_strategies(const NamedScenario& training);
 
 }  // namespace lockstep::test

@@ -8,6 +8,15 @@
 namespace lockstep::exec {
 
 Job::Job(const Plan& plan, const TrainingSpec& training, Host& host, const JobOptions& options)
+    : Job(plan,
+          training,
+          std::vector<Host*>(static_cast<std::size_t>(plan.mesh.world_size()), &host),
+          options) {}
+
+Job::Job(const Plan& plan,
+         const TrainingSpec& training,
+         std::span<Host* const> hosts,
+         const JobOptions& options)
     : plan_(plan) {
   auto worlds = make_local_communicators(plan.mesh.world_size(), options.local);
   for (std::size_t rank = 0; rank < worlds.size(); ++rank) {
@@ -17,7 +26,7 @@ Job::Job(const Plan& plan, const TrainingSpec& training, Host& host, const JobOp
     member.communicators.resize(plan.communicators.size());
     member.device.on_failure([&member](const char* what) { member.world->abort(what); });
     member.interpreter = std::make_unique<Interpreter>(InterpreterInput{
-        plan, training, static_cast<int>(rank), member.device, member.communicators, host});
+        plan, training, static_cast<int>(rank), member.device, member.communicators, *hosts[rank]});
   }
   busy_ = ranks();
   for (int rank = 0; rank < ranks(); ++rank) {

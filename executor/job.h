@@ -34,6 +34,11 @@ class Job {
  public:
   /// Plan, training and host must outlive the job.
   Job(const Plan& plan, const TrainingSpec& training, Host& host, const JobOptions& options);
+  /// The same with a host for each rank.
+  Job(const Plan& plan,
+      const TrainingSpec& training,
+      std::span<Host* const> hosts,
+      const JobOptions& options);
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
   ~Job();

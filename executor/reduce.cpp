@@ -130,9 +130,25 @@ struct Block {
       value[i] = widen(from[i]);
     }
   }
+  void load(const Stored* from, double factor, std::int64_t count) {
+    load(from, count);
+    const auto times = static_cast<T>(factor);
+    for (std::int64_t i = 0; factor != 1 && i < count; ++i) {
+      value[i] = static_cast<T>(value[i] * times);
+    }
+  }
   void add(const Stored* from, std::int64_t count) {
     for (std::int64_t i = 0; i < count; ++i) {
       value[i] = plus(value[i], widen(from[i]));
+    }
+  }
+  void add(const Stored* from, double factor, std::int64_t count) {
+    if (factor == 1) {
+      return add(from, count);
+    }
+    const auto times = static_cast<T>(factor);
+    for (std::int64_t i = 0; i < count; ++i) {
+      value[i] = plus(value[i], static_cast<T>(widen(from[i]) * times));
     }
   }
   void maximum(const Stored* from, std::int64_t count) {
@@ -154,23 +170,41 @@ struct Block {
 
 template <typename Stored>
 void reduce_typed(Reduction reduction,
+                  double factor,
                   Stored* to,
                   std::span<const void* const> from,
                   std::int64_t elements) {
   Block<Stored> block;
   for (std::int64_t begin = 0; begin < elements; begin += kBlock) {
     const std::int64_t count = std::min(kBlock, elements - begin);
-    block.load(static_cast<const Stored*>(from[0]) + begin, count);
+    block.load(static_cast<const Stored*>(from[0]) + begin, factor, count);
     for (std::size_t k = 1; k < from.size(); ++k) {
       const Stored* const next = static_cast<const Stored*>(from[k]) + begin;
       if (reduction == Reduction::kMax) {
         block.maximum(next, count);
       } else {
-        block.add(next, count);
+        block.add(next, factor, count);
       }
     }
-    if (reduction == Reduction::kAverage) {
+    if (reduction == Reduction::kAverage && std::is_integral_v<Stored>) {
       block.divide(static_cast<int>(from.size()), count);
+    }
+    block.store(to + begin, count);
+  }
+}
+
+template <typename Stored>
+void pair_typed(
+    Reduction reduction, Stored* to, const Term& a, const Term& b, std::int64_t elements) {
+  Block<Stored> block;
+  for (std::int64_t begin = 0; begin < elements; begin += kBlock) {
+    const std::int64_t count = std::min(kBlock, elements - begin);
+    block.load(static_cast<const Stored*>(a.data) + begin, a.factor, count);
+    const Stored* const next = static_cast<const Stored*>(b.data) + begin;
+    if (reduction == Reduction::kMax) {
+      block.maximum(next, count);
+    } else {
+      block.add(next, b.factor, count);
     }
     block.store(to + begin, count);
   }
@@ -197,7 +231,15 @@ void with_type(DType dtype, Call call) {
   }
 }
 
+bool is_integer(DType dtype) {
+  return dtype == DType::kInt64 || dtype == DType::kInt32 || dtype == DType::kUint8;
+}
+
 }  // namespace
+
+double factor_of_terms(Reduction reduction, DType dtype, int members) {
+  return reduction == Reduction::kAverage && !is_integer(dtype) ? 1.0 / members : 1.0;
+}
 
 void reduce_in_order(Reduction reduction,
                      DType dtype,
@@ -205,23 +247,23 @@ void reduce_in_order(Reduction reduction,
                      std::span<const void* const> from,
                      std::int64_t elements) {
   LOCKSTEP_CHECK(reduction != Reduction::kNone && !from.empty(), "nothing to reduce by");
+  const double factor = factor_of_terms(reduction, dtype, static_cast<int>(from.size()));
   with_type(dtype, [&](auto type) {
-    reduce_typed(reduction, static_cast<decltype(type)*>(to), from, elements);
+    reduce_typed(reduction, factor, static_cast<decltype(type)*>(to), from, elements);
   });
 }
 
-void reduce_pair(Reduction reduction,
-                 DType dtype,
-                 void* to,
-                 const void* a,
-                 const void* b,
-                 std::int64_t elements) {
-  const void* const both[] = {a, b};
-  reduce_in_order(
-      reduction == Reduction::kAverage ? Reduction::kSum : reduction, dtype, to, both, elements);
+void reduce_pair(
+    Reduction reduction, DType dtype, void* to, const Term& a, const Term& b, std::int64_t n) {
+  LOCKSTEP_CHECK(reduction != Reduction::kNone, "nothing to reduce by");
+  with_type(dtype,
+            [&](auto type) { pair_typed(reduction, static_cast<decltype(type)*>(to), a, b, n); });
 }
 
-void divide(DType dtype, void* values, std::int64_t elements, int by) {
+void finish_average(DType dtype, void* values, std::int64_t elements, int members) {
+  if (!is_integer(dtype)) {
+    return;
+  }
   with_type(dtype, [&](auto type) {
     using Stored = decltype(type);
     auto* const all = static_cast<Stored*>(values);
@@ -229,7 +271,7 @@ void divide(DType dtype, void* values, std::int64_t elements, int by) {
     for (std::int64_t begin = 0; begin < elements; begin += kBlock) {
       const std::int64_t count = std::min(kBlock, elements - begin);
       block.load(all + begin, count);
-      block.divide(by, count);
+      block.divide(members, count);
       block.store(all + begin, count);
     }
   });

@@ -28,18 +28,20 @@ std::int64_t chunk_begin(std::int64_t elements, int chunk, int count) {
 void reduce_steps(Exchange& x, int left) {
   const Transfer& op = x.transfer();
   const int n = x.size();
+  const double factor = factor_of_terms(op.reduction, op.dtype, n);
   for (int s = 0; s < n - 1; ++s) {
     const int c = modulo(x.rank() - 1 - s, n);
     const std::int64_t begin = chunk_begin(op.elements, c, n);
     const std::int64_t count = chunk_begin(op.elements, c + 1, n) - begin;
     x.await(left, static_cast<std::uint64_t>(s));
-    const std::byte* const partial = s == 0 ? x.in(left, begin) : x.out(left, begin);
+    const Term partial = s == 0 ? Term{x.in(left, begin), factor} : Term{x.out(left, begin)};
+    const Term own{x.in(x.rank(), begin), factor};
     std::byte* const to = x.out(x.rank(), begin);
     x.move(s, left, x.rank(), c, x.bytes_of(count), [&] {
-      reduce_pair(op.reduction, op.dtype, to, partial, x.in(x.rank(), begin), count);
+      reduce_pair(op.reduction, op.dtype, to, partial, own, count);
     });
     if (s == n - 2 && op.reduction == Reduction::kAverage) {
-      divide(op.dtype, to, count, n);
+      finish_average(op.dtype, to, count, n);
     }
     x.publish(static_cast<std::uint64_t>(s) + 1);
   }
@@ -96,6 +98,7 @@ void reduce_scatter_piece(Exchange& x, std::int64_t begin, std::int64_t count, s
   const int n = x.size();
   const int left = modulo(x.rank() - 1, n);
   const int right = modulo(x.rank() + 1, n);
+  const double factor = factor_of_terms(op.reduction, op.dtype, n);
   for (int s = 0; s < n - 1; ++s, ++g) {
     const int c = modulo(x.rank() - 2 - s, n);
     const std::int64_t offset = c * op.elements + begin;
@@ -104,13 +107,15 @@ void reduce_scatter_piece(Exchange& x, std::int64_t begin, std::int64_t count, s
     if (!last) {
       x.await(right, g);  // in step g - 1 it has read what is overwritten now
     }
-    const std::byte* const partial = s == 0 ? x.in(left, offset) : x.scratch(left, (g + 1) % 2);
+    const Term partial =
+        s == 0 ? Term{x.in(left, offset), factor} : Term{x.scratch(left, (g + 1) % 2)};
+    const Term own{x.in(x.rank(), offset), factor};
     std::byte* const to = last ? x.out(x.rank(), begin) : x.scratch(x.rank(), g % 2);
     x.move(static_cast<int>(g), left, x.rank(), c, x.bytes_of(count), [&] {
-      reduce_pair(op.reduction, op.dtype, to, partial, x.in(x.rank(), offset), count);
+      reduce_pair(op.reduction, op.dtype, to, partial, own, count);
     });
     if (last && op.reduction == Reduction::kAverage) {
-      divide(op.dtype, to, count, n);
+      finish_average(op.dtype, to, count, n);
     }
     x.publish(g + 1);
   }

@@ -67,17 +67,19 @@ class Tree {
       add_children(p, done);
     }
     if (v_ == 0 && op_.reduction == Reduction::kAverage) {
-      divide(op_.dtype, sum(0, p), count_of(p), x_.size());
+      finish_average(op_.dtype, sum(0, p), count_of(p), x_.size());
     }
     x_.publish(done);
   }
 
   void add_children(std::int64_t p, std::uint64_t done) {
-    const std::byte* partial = x_.in(x_.rank(), p * piece_);
+    const double factor = factor_of_terms(op_.reduction, op_.dtype, x_.size());
+    Term partial{x_.in(x_.rank(), p * piece_), factor};
     for (int child = 2 * v_ + 1; child <= 2 * v_ + 2 && child < x_.size(); ++child) {
       const int rank = rank_of(child);
       x_.await(rank, done);
-      const std::byte* const theirs = is_leaf(child) ? x_.in(rank, p * piece_) : sum(child, p);
+      const Term theirs =
+          is_leaf(child) ? Term{x_.in(rank, p * piece_), factor} : Term{sum(child, p)};
       x_.move(
           depth_ - depth_of(child),
           rank,
@@ -85,7 +87,7 @@ class Tree {
           static_cast<int>(p),
           x_.bytes_of(count_of(p)),
           [&] { reduce_pair(op_.reduction, op_.dtype, sum(v_, p), partial, theirs, count_of(p)); });
-      partial = sum(v_, p);
+      partial = {sum(v_, p)};
     }
   }
 

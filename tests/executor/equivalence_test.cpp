@@ -1,9 +1,11 @@
 // Every strategy computes the same thing: after some steps, parameters and losses are those of one
 // rank that trains on the same samples.
 #include <cmath>
+#include <tuple>
 
 #include "core/names.h"
 #include "tests/support/catch.h"
+#include "tests/support/hand_written.h"
 #include "tests/support/real_run.h"
 #include "tests/support/scenarios.h"
 
@@ -33,6 +35,15 @@ void check_losses(const test::RunResult& one, const test::RunResult& many, doubl
 
 }  // namespace
 
+/// A bias before a batch norm shifts what the mean takes away again: its gradient is zero but for
+/// rounding, about 1e-16. AdamW divides it by its own size plus epsilon (1e-8) and so steps by up
+/// to 1e-16 / 1e-8 of the learning rate (1e-3), at different places on different numbers of ranks.
+double tolerance_of(const Scenario& scenario) {
+  const bool noise_steps = scenario.model.mlp_norm == MlpNormKind::kSyncBatchNorm &&
+                           scenario.training.optimizer == OptimizerKind::kAdamW;
+  return noise_steps ? 1e-9 : 1e-12;
+}
+
 TEST_CASE("Every strategy trains to the parameters of one rank", "[equivalence]") {
   for (test::NamedScenario& each : test::one_of_each()) {
     if (!runnable(each.scenario)) {
@@ -43,9 +54,41 @@ TEST_CASE("Every strategy trains to the parameters of one rank", "[equivalence]"
     const test::RunResult many = test::run_for_real(each.scenario, kSteps);
     const test::Difference worst = test::difference(one, many);
     INFO(worst.tensor);
-    CHECK(worst.relative <= 1e-12);
+    CHECK(worst.relative <= tolerance_of(each.scenario));
     check_losses(one, many, 1e-12);
     CHECK(one.losses.front() != one.losses.back());
+  }
+}
+
+TEST_CASE("Synchronised batch norm trains to the parameters of one rank", "[equivalence]") {
+  Scenario scenario = test::tiny_mlp(MlpNormKind::kSyncBatchNorm);
+  scenario.training.precision = Precision::kFp64;
+  scenario.training.optimizer = OptimizerKind::kSgd;
+  for (const std::int64_t ranks : {2, 3, 8}) {
+    scenario.strategy.data.degree = ranks;
+    const Scenario whole = resolved(scenario);
+    const test::RunResult one = test::run_for_real(test::on_one_rank(whole), kSteps);
+    CHECK(test::difference(one, test::run_for_real(whole, kSteps)).relative <= 1e-12);
+  }
+}
+
+TEST_CASE("A strategy written by hand trains to the parameters of one rank", "[equivalence]") {
+  for (const auto& [base, data, tensor] : {std::tuple{test::tiny_gpt(), 2, 3},
+                                           std::tuple{test::tiny_llama(), 3, 2},
+                                           std::tuple{test::tiny_mlp(), 4, 1}}) {
+    Scenario scenario = base;
+    scenario.training.precision = Precision::kFp64;
+    scenario.training.accumulate = 2;
+    scenario.training.clip_norm = 0.1;
+    scenario.strategy.data.degree = data;
+    scenario.strategy.tensor.degree = tensor;
+    scenario = resolved(scenario);
+    INFO(test::text_of(scenario));
+    const test::RunResult one = test::run_for_real(test::on_one_rank(scenario), kSteps);
+    const test::RunResult many =
+        test::run_plan(scenario, test::hand_written_plan(scenario), kSteps);
+    CHECK(test::difference(one, many).relative <= 1e-12);
+    check_losses(one, many, 1e-12);
   }
 }
 

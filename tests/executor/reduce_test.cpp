@@ -97,8 +97,8 @@ TEST_CASE("16-bit sums are rounded once, pairs at every step") {
   const void* const all[] = {&big, &one, &one};
   reduce_in_order(Reduction::kSum, DType::kBf16, &sum, all, 1);
   CHECK(bfloat16_to_float(sum) == 258);
-  reduce_pair(Reduction::kSum, DType::kBf16, &sum, &big, &one, 1);
-  reduce_pair(Reduction::kSum, DType::kBf16, &sum, &sum, &one, 1);
+  reduce_pair(Reduction::kSum, DType::kBf16, &sum, {&big}, {&one}, 1);
+  reduce_pair(Reduction::kSum, DType::kBf16, &sum, {&sum}, {&one}, 1);
   CHECK(bfloat16_to_float(sum) == 256);
 }
 
@@ -132,6 +132,28 @@ TEST_CASE("a maximum with a NaN is NaN, wherever it stands") {
   CHECK(std::isnan(out));
 }
 
+TEST_CASE("an average is the sum of terms that were scaled beforehand, to the bit") {
+  // As DDP divides before its sum (torch/csrc/distributed/c10d/reducer.cpp, mark_variable_ready:
+  // the gradient times 1 / world size goes into the bucket), so that it equals FSDP's average.
+  const double first = 0.1;
+  const double second = 0.7;
+  const double last = 1e-3;
+  const double third = 1.0 / 3;
+  const double scaled[] = {first * third, second * third, last * third};
+  const void* const raw[] = {&first, &second, &last};
+  const void* const before[] = {&scaled[0], &scaled[1], &scaled[2]};
+  double average = 0;
+  double sum = 0;
+  reduce_in_order(Reduction::kAverage, DType::kFp64, &average, raw, 1);
+  reduce_in_order(Reduction::kSum, DType::kFp64, &sum, before, 1);
+  CHECK(average == sum);
+  CHECK(average != ((first + second) + last) / 3);  // the values tell the two apart
+  const double factor = factor_of_terms(Reduction::kAverage, DType::kFp64, 3);
+  reduce_pair(Reduction::kAverage, DType::kFp64, &sum, {&first, factor}, {&second, factor}, 1);
+  reduce_pair(Reduction::kAverage, DType::kFp64, &sum, {&sum}, {&last, factor}, 1);
+  CHECK(average == sum);
+}
+
 TEST_CASE("long reductions equal a plain loop, bit for bit, also in place") {
   std::mt19937_64 random(test::test_seed());
   std::normal_distribution<float> normal;
@@ -144,7 +166,8 @@ TEST_CASE("long reductions equal a plain loop, bit for bit, also in place") {
     }
     std::vector<float> expected(static_cast<std::size_t>(count));
     for (std::size_t i = 0; i < expected.size(); ++i) {
-      expected[i] = ((inputs[0][i] + inputs[1][i]) + inputs[2][i]) / 3.0F;
+      const float third = 1.0F / 3;
+      expected[i] = (inputs[0][i] * third + inputs[1][i] * third) + inputs[2][i] * third;
     }
     const void* const all[] = {inputs[0].data(), inputs[1].data(), inputs[2].data()};
     reduce_in_order(Reduction::kAverage, DType::kFp32, inputs[1].data(), all, count);

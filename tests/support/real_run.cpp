@@ -1,7 +1,13 @@
 #include "tests/support/real_run.h"
 
 #include <cmath>
+#include <memory>
+#include <thread>
+#include <utility>
 
+#include <fmt/format.h>
+
+#include "core/error.h"
 #include "core/parameter_map.h"
 #include "core/planner/planner.h"
 
@@ -70,13 +76,34 @@ void CounterHost::load(const exec::BatchRequest& request) {
 
 void CounterHost::loss(const exec::RunPlace& place, double value) {
   const std::lock_guard lock(mutex_);
-  result_.losses.resize(
-      std::max(result_.losses.size(), static_cast<std::size_t>(place.iteration) + 1));
-  result_.losses[static_cast<std::size_t>(place.iteration)] = value;
+  const auto at = static_cast<std::size_t>(place.iteration);
+  if (result_.losses.size() <= at) {
+    result_.losses.resize(at + 1);
+    result_.losses[at] = value;
+  }
+  double& loss = result_.losses[at];
+  loss = std::abs(loss - value) <= 1e-12 * std::abs(value) ? value : NAN;
+}
+
+void CounterHost::commit(const exec::RunPlace& place) {
+  std::int64_t expected = 0;
+  for (int rank = 0; rank < plan_.mesh.world_size(); ++rank) {
+    const Section& save = *plan_.find(SectionKind::kSave);
+    for (const Operation& op :
+         save.programs[static_cast<std::size_t>(plan_.class_of_rank(rank))].operations) {
+      expected += op.work == Work::kWriteShard ? 1 : 0;
+    }
+  }
+  const std::lock_guard lock(mutex_);
+  if (shards_ != expected) {
+    throw CheckFailedError(
+        "test", fmt::format("rank {} commits {} of {} shards", place.rank, shards_, expected));
+  }
 }
 
 void CounterHost::shard(const exec::Shard& shard) {
   const std::lock_guard lock(mutex_);
+  ++shards_;
   const exec::Operand& from = shard.parts.front();
   for_each_piece(shard.layout, shard.coordinate, [&](const LayoutPiece& piece) {
     const ParameterDef& parameter = plan_.graph->parameter(piece.parameter);
@@ -94,22 +121,87 @@ void CounterHost::shard(const exec::Shard& shard) {
   });
 }
 
-RunResult run_plan(const Scenario& scenario, const Plan& plan, std::int64_t steps) {
-  CounterHost host(scenario, plan);
-  exec::JobOptions options;
-  options.device.poison = true;
-  options.local.timeout = std::chrono::seconds(20);
-  exec::Job job(plan, scenario.training, host, options);
-  job.run(*plan.find(SectionKind::kInit), 0);
-  for (std::int64_t i = 0; i < steps; ++i) {
-    job.run(plan.step(static_cast<int>(i)), i);
+namespace {
+
+/// One rank's host: the shared one, but for first values and delays of its own.
+class RankHost final : public exec::Host {
+ public:
+  RankHost(CounterHost& shared, const Plan& plan, int rank, const RunOptions& options)
+      : shared_(shared), options_(options) {
+    const bool last = rank == plan.mesh.world_size() - 1;
+    late_ = last && options.late.count() > 0;
+    receives_all_ = plan.mesh.index(kDataAxes, rank) > 0;
+    receives_tied_ =
+        plan.graph->model.tied_embeddings && plan.mesh.coordinate(rank, Axis::kPipeline) > 0;
   }
-  job.run(*plan.find(SectionKind::kSave), steps);
+
+  void load(const exec::BatchRequest& request) override { shared_.load(request); }
+  double learning_rate(std::int64_t i) const override { return shared_.learning_rate(i); }
+  void loss(const exec::RunPlace& place, double value) override { shared_.loss(place, value); }
+  void commit(const exec::RunPlace& place) override { shared_.commit(place); }
+  void shard(const exec::Shard& shard) override {
+    if (std::exchange(late_, false)) {
+      std::this_thread::sleep_for(options_.late);
+    }
+    shared_.shard(shard);
+  }
+  bool first_values(std::int32_t parameter,
+                    std::int64_t first,
+                    std::int64_t n,
+                    double* values) const override {
+    const bool distorts =
+        options_.distorted && (receives_all_ || (receives_tied_ && parameter == 0));
+    for (std::int64_t i = 0; distorts && i < n; ++i) {
+      values[i] = 0.01 * static_cast<double>((first + i) % 7);
+    }
+    return distorts;
+  }
+
+ private:
+  CounterHost& shared_;
+  const RunOptions& options_;
+  bool late_ = false;
+  bool receives_all_ = false;
+  bool receives_tied_ = false;
+};
+
+}  // namespace
+
+RunResult run_plan(const Scenario& scenario,
+                   const Plan& plan,
+                   std::int64_t steps,
+                   const RunOptions& options) {
+  CounterHost host(scenario, plan);
+  std::vector<std::unique_ptr<RankHost>> own;
+  std::vector<exec::Host*> hosts;
+  for (int rank = 0; rank < plan.mesh.world_size(); ++rank) {
+    own.push_back(std::make_unique<RankHost>(host, plan, rank, options));
+    hosts.push_back(own.back().get());
+  }
+  exec::JobOptions settings;
+  settings.device.poison = true;
+  settings.local.timeout = options.timeout;
+  exec::Job job(plan, scenario.training, hosts, settings);
+  const auto run = [&](const Section& section, std::int64_t iteration) {
+    job.run(section, iteration);
+    if (options.after_section) {
+      options.after_section(job, section);
+    }
+  };
+  run(*plan.find(SectionKind::kInit), 0);
+  for (std::int64_t i = 0; i < steps; ++i) {
+    run(plan.step(static_cast<int>(i)), i);
+  }
+  if (options.evaluate) {
+    run(*plan.find(SectionKind::kEvaluate), steps);
+  }
+  run(*plan.find(SectionKind::kSave), steps);
   return host.result();
 }
 
-RunResult run_for_real(const Scenario& scenario, std::int64_t steps) {
-  return run_plan(scenario, make_plan(scenario, {.evaluate = false, .save = true}), steps);
+RunResult run_for_real(const Scenario& scenario, std::int64_t steps, const RunOptions& options) {
+  const Plan plan = make_plan(scenario, {.evaluate = options.evaluate, .save = true});
+  return run_plan(scenario, plan, steps, options);
 }
 
 Scenario on_one_rank(const Scenario& scenario) {
@@ -127,18 +219,21 @@ Difference difference(const RunResult& a, const RunResult& b) {
   for (const auto& [name, values] : a.parameters) {
     const auto found = b.parameters.find(name);
     if (found == b.parameters.end() || found->second.size() != values.size()) {
-      return {INFINITY, name + " is missing"};
+      return {INFINITY, name + " is missing", INFINITY};
     }
-    double scale = 1;
+    double maximum = 0;
     double largest = 0;
     for (std::size_t i = 0; i < values.size(); ++i) {
-      scale = std::max(scale, std::abs(values[i]));
+      maximum = std::max(maximum, std::abs(values[i]));
       const double apart = std::abs(values[i] - found->second[i]);
       largest = apart >= largest || std::isnan(apart) ? apart : largest;
     }
-    if (!(largest / scale <= worst.relative)) {
-      worst = {largest / scale, name};
+    if (!(largest / std::max(1.0, maximum) <= worst.relative)) {
+      worst.relative = largest / std::max(1.0, maximum);
+      worst.tensor = name;
     }
+    const double last_place = std::ldexp(1.0, std::max(std::ilogb(maximum), -126) - 23);
+    worst.ulps = largest / last_place <= worst.ulps ? worst.ulps : largest / last_place;
   }
   return worst;
 }

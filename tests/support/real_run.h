@@ -2,6 +2,7 @@
 // a step however many ranks share it, and whole parameters put together from the ranks' shards.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -14,10 +15,11 @@
 
 namespace lockstep::test {
 
-/// Parameters by name, whole, and the losses of the steps.
+/// Parameters by name, whole, and the losses of the steps (NaN where ranks see different ones).
 struct RunResult {
   std::map<std::string, std::vector<double>> parameters;
   std::vector<double> losses;
+  bool operator==(const RunResult&) const = default;
 };
 
 /// The samples of a step are numbers [step * global, (step + 1) * global), dealt to data-parallel
@@ -30,7 +32,8 @@ class CounterHost : public exec::Host {
   double learning_rate(std::int64_t) const override { return rate_; }
   void loss(const exec::RunPlace& place, double value) override;
   void shard(const exec::Shard& shard) override;
-  void commit(const exec::RunPlace&) override {}
+  /// By the host's contract all ranks have shown their shards.
+  void commit(const exec::RunPlace& place) override;
 
   RunResult result() const { return result_; }
 
@@ -42,20 +45,38 @@ class CounterHost : public exec::Host {
   double rate_;
   std::mutex mutex_;
   RunResult result_;
+  std::int64_t shards_ = 0;  ///< shown so far
+};
+
+struct RunOptions {
+  std::chrono::nanoseconds timeout = std::chrono::seconds(20);
+  bool evaluate = false;  ///< after the steps; its loss is the last one
+  /// Ranks that are to receive their first values from others begin with values of their own.
+  bool distorted = false;
+  std::chrono::nanoseconds late = {};  ///< the last rank's delay before it shows its first shard
+  /// Called when all ranks have ended a section.
+  std::function<void(exec::Job&, const Section&)> after_section;
 };
 
 /// Init, `steps` steps and save of the resolved scenario.
-RunResult run_for_real(const Scenario& scenario, std::int64_t steps);
+RunResult run_for_real(const Scenario& scenario,
+                       std::int64_t steps,
+                       const RunOptions& options = {});
 /// The same for a plan that was made (or changed) elsewhere.
-RunResult run_plan(const Scenario& scenario, const Plan& plan, std::int64_t steps);
+RunResult run_plan(const Scenario& scenario,
+                   const Plan& plan,
+                   std::int64_t steps,
+                   const RunOptions& options = {});
 
 /// The same samples a step on one rank, one micro-batch after another.
 Scenario on_one_rank(const Scenario& scenario);
 
-/// Largest of |a - b| / max(1, max|a|) over the tensor where it is largest; the tensor's name.
+/// Of the tensor where |a - b| / max(1, max|a|) is largest: that figure and the tensor's name. And
+/// the most of all tensors in units of the last place of fp32 at the tensor's maximum.
 struct Difference {
   double relative = 0;
   std::string tensor;
+  double ulps = 0;
 };
 Difference difference(const RunResult& a, const RunResult& b);
 

@@ -55,4 +55,42 @@ inline Bytes encode(DType dtype, const std::vector<double>& values) {
   return bytes;
 }
 
+/// Element `i` as a number.
+inline double decode(DType dtype, const std::byte* from, std::size_t i) {
+  from += i * static_cast<std::size_t>(size_of(dtype));
+  switch (dtype) {
+    case DType::kFp64:
+      return get_value<double>(from);
+    case DType::kFp32:
+      return static_cast<double>(get_value<float>(from));
+    case DType::kBf16:
+      return static_cast<double>(exec::bfloat16_to_float(get_value<std::uint16_t>(from)));
+    case DType::kFp16:
+      return static_cast<double>(exec::half_to_float(get_value<std::uint16_t>(from)));
+    case DType::kInt64:
+      return static_cast<double>(get_value<std::int64_t>(from));
+    case DType::kInt32:
+      return static_cast<double>(get_value<std::int32_t>(from));
+    case DType::kUint8:
+      return static_cast<double>(get_value<std::uint8_t>(from));
+  }
+  return 0;
+}
+
+/// Distance from 1 to the next number; 0 for integers.
+inline double epsilon_of(DType dtype) {
+  switch (dtype) {
+    case DType::kFp64:
+      return 0x1p-52;
+    case DType::kFp32:
+      return 0x1p-23;
+    case DType::kBf16:
+      return 0x1p-7;
+    case DType::kFp16:
+      return 0x1p-10;
+    default:
+      return 0;
+  }
+}
+
 }  // namespace lockstep::test

@@ -1,0 +1,193 @@
+// A run that was stopped and resumed ends with the bits of one that was not; files that cannot be
+// resumed from are refused in one line.
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+#include "core/error.h"
+#include "executor/trainer.h"
+#include "tests/support/catch.h"
+#include "tests/support/scenarios.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kSteps = 6;
+
+/// A folder of its own, gone with the object.
+class Folder {
+ public:
+  Folder() {
+    static std::atomic<int> number{0};
+    path_ = fs::temp_directory_path() /
+            ("lockstep-resume-" + std::to_string(getpid()) + "-" + std::to_string(number++));
+    fs::create_directories(path_);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+Scenario scenario_of(DataKind kind, std::int64_t data, std::int64_t pipeline) {
+  Scenario scenario = test::tiny_gpt();
+  scenario.model.vocab = 256;
+  scenario.model.layers = 4;
+  scenario.training.dropout = 0.1;
+  scenario.training.clip_norm = 0.5;
+  scenario.training.accumulate = 2;
+  scenario.strategy.data.kind = kind;
+  scenario.strategy.data.degree = data;
+  scenario.strategy.pipeline.degree = pipeline;
+  scenario = resolved(scenario);
+  require_valid(scenario);
+  return scenario;
+}
+
+exec::TrainingData data_of(const Scenario& scenario) {
+  std::string text;
+  for (int i = 0; i < 3000; ++i) {
+    text += static_cast<char>('a' + (i * i + i / 7) % 26);
+  }
+  return {exec::text_tokens(text), scenario.training.seq_len};
+}
+
+/// Trains to step `stop` of kSteps and saves; the losses of the steps.
+std::vector<double> train(const Scenario& scenario,
+                          std::int64_t stop,
+                          const fs::path& checkpoints,
+                          const fs::path& from = {}) {
+  exec::TrainingData data = data_of(scenario);
+  exec::TrainOptions options;
+  options.steps = kSteps;
+  options.checkpoints = checkpoints;
+  options.resume_from = from;
+  options.job.device.poison = true;
+  exec::Trainer trainer(scenario, data, options);
+  std::vector<double> losses;
+  trainer.run([&](const exec::StepMetrics& metrics) {
+    losses.push_back(metrics.loss);
+    return metrics.step < stop;
+  });
+  return losses;
+}
+
+std::string bytes_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::map<std::string, std::string> files_of(const fs::path& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    files[entry.path().filename().string()] = bytes_of(entry.path());
+  }
+  return files;
+}
+
+/// The message of the BadInputError that resuming throws.
+std::string refusal(const Scenario& scenario, const fs::path& from) {
+  const Folder elsewhere;
+  try {
+    train(scenario, kSteps, elsewhere.path(), from);
+  } catch (const BadInputError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+void check_refused(const std::string& message, const std::string& part) {
+  CHECK_THAT(message, Catch::Matchers::ContainsSubstring(part));
+  CHECK(message.find('\n') == std::string::npos);
+}
+
+}  // namespace
+
+TEST_CASE("a resumed run ends with the parameters, states and losses of an uninterrupted one") {
+  for (const Scenario& scenario : {scenario_of(DataKind::kDdp, 1, 1),
+                                   scenario_of(DataKind::kDdp, 2, 1),
+                                   scenario_of(DataKind::kZero1, 2, 1),
+                                   scenario_of(DataKind::kFsdp, 3, 1),
+                                   scenario_of(DataKind::kFsdp, 2, 2)}) {
+    INFO(test::text_of(scenario));
+    const Folder whole;
+    const Folder parts;
+    const std::vector<double> expected = train(scenario, kSteps, whole.path());
+    std::vector<double> losses = train(scenario, 3, parts.path());
+    const std::vector<double> rest =
+        train(scenario, kSteps, parts.path(), exec::latest_checkpoint(parts.path()));
+    losses.insert(losses.end(), rest.begin(), rest.end());
+    CHECK(losses == expected);
+    CHECK(files_of(exec::latest_checkpoint(whole.path())) ==
+          files_of(exec::latest_checkpoint(parts.path())));
+  }
+}
+
+TEST_CASE("a checkpoint of one sharding is resumed by another") {
+  const Folder folder;
+  const Scenario sharded = scenario_of(DataKind::kFsdp, 2, 1);
+  train(sharded, 3, folder.path());
+  const fs::path from = exec::latest_checkpoint(folder.path());
+  const Folder same;
+  const Folder other;
+  const std::vector<double> expected = train(sharded, kSteps, same.path(), from);
+  const std::vector<double> losses =
+      train(scenario_of(DataKind::kDdp, 2, 2), kSteps, other.path(), from);
+  REQUIRE(losses.size() == expected.size());
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    CHECK(losses[i] == Approx(expected[i]).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("what cannot be resumed from is refused in one line that names the file") {
+  const Scenario scenario = scenario_of(DataKind::kFsdp, 2, 1);
+  const Folder folder;
+  train(scenario, 2, folder.path());
+  const fs::path good = exec::latest_checkpoint(folder.path());
+  const auto damaged = [&](const char* name, const std::string& content) {
+    const fs::path copy = folder.path() / "damaged";
+    fs::remove_all(copy);
+    fs::copy(good, copy);
+    std::ofstream(copy / name, std::ios::binary) << content;
+    return refusal(scenario, copy);
+  };
+  const char* const file = "rank-00001.safetensors";
+  const std::string content = bytes_of(good / file);
+  for (const std::size_t kept :
+       {std::size_t{0}, std::size_t{5}, std::size_t{40}, content.size() / 2, content.size() - 1}) {
+    check_refused(damaged(file, content.substr(0, kept)), file);
+  }
+  check_refused(damaged("manifest.json", "{\"version\": 1"), "manifest.json");
+  check_refused(damaged("manifest.json", "{\"version\": 2}"), "only version 1");
+  check_refused(damaged("manifest.json", "[1, 2]"), "manifest.json");
+  check_refused(damaged("manifest.json", ""), "manifest.json");
+  check_refused(damaged("manifest.json",
+                        "{\"version\": 1, \"step\": 2, \"parameters\": " +
+                            std::to_string(parameter_count(scenario.model)) + ", \"ranks\": [0]}"),
+                "elements of");
+  check_refused(refusal(scenario, folder.path() / "nothing"), "manifest.json");
+  Scenario larger = scenario;
+  larger.model.intermediate = 30;
+  check_refused(refusal(larger, good), "is of a model with");
+  Scenario plain = scenario;
+  plain.training.optimizer = OptimizerKind::kSgd;
+  const Folder of_sgd;
+  train(plain, 2, of_sgd.path());
+  check_refused(refusal(scenario, exec::latest_checkpoint(of_sgd.path())), "another optimizer");
+}
+
+}  // namespace lockstep

@@ -8,9 +8,11 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/compare_run.h"
 #include "cli/json_writer.h"
 #include "cli/scenario_flags.h"
 #include "cli/scenario_text.h"
+#include "cli/small_run.h"
 #include "cli/strategy_words.h"
 #include "cli/terminal.h"
 #include "core/error.h"
@@ -33,7 +35,10 @@ constexpr const char* kDescription =
     "fsdp\n\n"
     "A strategy is a data-parallel kind with tp=N, sp, pp=N, schedule=NAME, chunks=N, "
     "micro-batch=N\n"
-    "or any KEY=VALUE of the scenario, separated by commas; dp is what tp and pp leave over.\n";
+    "or any KEY=VALUE of the scenario, separated by commas; dp is what tp and pp leave over.\n\n"
+    "With --run they are simulated and run for real on this machine, operation by operation:\n\n"
+    "  lockstep calibrate --out here.json && lockstep compare --run --cluster here.json\n"
+    "  lockstep compare --run --strategy fsdp --dp 3 --model llama-tiny --json\n";
 
 /// One line of the table.
 struct Compared {
@@ -78,6 +83,9 @@ void evaluate(Compared& row) {
   }
 }
 
+/// Ranks of a run when nothing is said, as `lockstep train` has them.
+constexpr std::int64_t kDefaultRanks = 2;
+
 struct CompareCommand {
   ScenarioFlags flags;
   std::vector<std::string> strategies;
@@ -86,14 +94,20 @@ struct CompareCommand {
   bool json = false;
   bool csv = false;
   bool strict = false;
+  bool real = false;
+  int steps = 9;
 
   int run() const {
     if (flags.lists_keys()) {
       print(ScenarioFlags::keys_text());
       return 0;
     }
-    const Scenario base = with_batch(flags.scenario());
-    const std::int64_t count = device_count(base);
+    if (real) {
+      return run_for_real();
+    }
+    const Scenario given = flags.scenario();
+    const std::int64_t count = device_count(given);
+    const Scenario base = with_batch(given, count);
     std::vector<Compared> rows;
     const std::vector<std::string> words =
         strategies.empty() ? usual_strategies(base, count) : strategies;
@@ -125,12 +139,46 @@ struct CompareCommand {
     return count;
   }
 
+  /// One scenario when flags or a file say which; else the strategies that are named, or the usual
+  /// ones on two ranks.
+  int run_for_real() const {
+    if (csv) {
+      throw UsageError("flags", "--run: --json or text, no --csv");
+    }
+    const Scenario start = small_run();
+    const Scenario given = flags.scenario(&start);
+    const bool one = strategies.empty() && flags.names_strategy();
+    std::vector<ComparedRun> runs;
+    if (one) {
+      runs.push_back(compare_real(given, "", steps));
+      if (!runs.front().refused.empty()) {
+        throw NotSupportedError("compare", runs.front().refused);
+      }
+    } else {
+      const std::int64_t count = devices > 0 ? devices : kDefaultRanks;
+      const Scenario base = with_batch(given, count);
+      for (const std::string& each :
+           strategies.empty() ? usual_strategies(base, count) : strategies) {
+        runs.push_back(compare_real(with_strategy(base, each, count), each, steps));
+      }
+    }
+    if (json) {
+      print(runs_json(runs, one));
+    } else {
+      print(scenario_line(given) + "\n\n" + (one ? run_text(runs.front()) : runs_table(runs)));
+    }
+    const bool all_agree = std::all_of(runs.begin(), runs.end(), [](const ComparedRun& run) {
+      return run.refused.empty() && run.memory_matches && run.transfer_difference.empty();
+    });
+    return strict && !all_agree ? static_cast<int>(ErrorKind::kCheckFailed) : 0;
+  }
+
   /// All strategies train on the same samples: four micro-batches per device unless it is said.
-  Scenario with_batch(Scenario base) const {
+  static Scenario with_batch(Scenario base, std::int64_t count) {
     if (base.training.global_batch == 0) {
       base.training.global_batch = base.training.accumulate > 1 || base.strategy.world_size() > 1
                                        ? samples_per_step(base)
-                                       : 4 * device_count(base) * base.training.micro_batch;
+                                       : 4 * count * base.training.micro_batch;
     }
     return base;
   }
@@ -247,7 +295,15 @@ void add_compare_command(CLI::App& program, Action& action) {
       ->check(CLI::Range(1, 256));
   CLI::Option* json = app->add_flag("--json", command->json, "one JSON object");
   app->add_flag("--csv", command->csv, "one line per strategy")->excludes(json);
-  app->add_flag("--strict", command->strict, "exit with 1 unless all of them fit");
+  app->add_flag("--strict",
+                command->strict,
+                "exit with 1 unless all of them fit; with --run: unless memory and collectives are "
+                "as planned");
+  CLI::Option* real =
+      app->add_flag("--run", command->real, "run them for real on this machine, beside the plan");
+  app->add_option("--steps", command->steps, "with --run: steps that count (default 9)")
+      ->check(CLI::Range(1, 10'000))
+      ->needs(real);
   command->flags.add_to(*app);
   app->callback([command, &action] { action = [command] { return command->run(); }; });
 }

@@ -70,6 +70,16 @@ bool ScenarioFlags::sets(const char* key) const {
          });
 }
 
+bool ScenarioFlags::names_strategy() const {
+  constexpr std::string_view kPrefix = "strategy.";
+  const auto of_strategy = [&](std::string_view key) { return key.rfind(kPrefix, 0) == 0; };
+  return !file_.empty() || !actions_file_.empty() || sequence_parallel_ ||
+         std::any_of(given_.begin(),
+                     given_.end(),
+                     [&](const Given& flag) { return flag.value && of_strategy(flag.key); }) ||
+         std::any_of(set_.begin(), set_.end(), of_strategy);
+}
+
 void ScenarioFlags::add_to(CLI::App& command) {
   const char* group = "Scenario";
   // Given twice, the last counts: people append flags to a command that they have.

@@ -33,6 +33,9 @@ class ScenarioFlags {
   /// True when a flag or `--set` gives this key a value.
   bool sets(const char* key) const;
 
+  /// True when a file, a flag or `--set` says how the work is split over ranks.
+  bool names_strategy() const;
+
   /// True when `--list-keys` asks for the keys instead of an answer.
   bool lists_keys() const { return list_keys_; }
   /// Every key that `--set` reaches, with type, legal values and default.

@@ -12,6 +12,7 @@
 #include "cli/run_folder.h"
 #include "cli/scenario_flags.h"
 #include "cli/scenario_text.h"
+#include "cli/small_run.h"
 #include "cli/terminal.h"
 #include "cli/token_text.h"
 #include "core/cluster_presets.h"
@@ -35,19 +36,6 @@ constexpr const char* kDescription =
     "  lockstep train --resume --out run\n";
 
 constexpr std::int64_t kSampleTokens = 200;
-
-/// What is trained when nothing is said: a small GPT on bytes, by two data-parallel ranks.
-Scenario small_run() {
-  Scenario scenario;
-  set_key(scenario, "model", "gpt2-tiny");
-  set_key(scenario, "cluster", "laptop");
-  scenario.training.seq_len = 64;
-  scenario.training.micro_batch = 8;
-  scenario.training.precision = Precision::kFp32;
-  scenario.training.learning_rate = 4e-3;
-  scenario.training.warmup_steps = 20;
-  return scenario;
-}
 
 struct TrainCommand {
   ScenarioFlags flags;

@@ -52,7 +52,7 @@ inline constexpr int kParts = kSumLanes<T> / kLanes<T>;
 
 template <typename T>
 inline V<T> broadcast(T value) {
-  return V<T>{} + value;
+  return value - V<T>{};  // folded away; 0 + value is not, for it turns -0 into 0
 }
 
 template <typename T>

@@ -61,9 +61,10 @@ inline void register_tile(
   }
 }
 
-/// All rows of kColumns vectors of c. kRows counts down to what is left.
+/// All rows of kColumns vectors of c. kRows counts down to what is left. Not inlined: among its
+/// callers' variables g++ runs out of registers and keeps accumulators in memory.
 template <typename T, int kRows, int kColumns>
-inline void column_strip(
+[[gnu::noinline]] void column_strip(
     Strided<T> a, Block<const T> b, Block<T> c, const BlockShape& shape, bool accumulate) {
   std::int64_t row = 0;
   for (; row + kRows <= shape.rows; row += kRows) {

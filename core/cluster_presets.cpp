@@ -88,10 +88,10 @@ ClusterSpec node(const char* name,
       "latency per hop: NCCL src/graph/tuning.cc, LL protocol",
       "context_bytes: 0.52 GiB measured on H100 (pith-train); 0.55 GiB (ml-engineering)",
       "multiprocessors: NVIDIA architecture white papers",
-      "matmul_fraction: best of many shapes, mamf-finder: A100 267.9, H100 792.1, L4 91.4, RTX "
-      "4090 "
-      "178.5 (more than the data sheet), (mag-/gpu_benchmark), B200 1745 TFLOP/s "
-      "(stas00/ml-engineering); others as their family, else 0.8",
+      "matmul_fraction: best of many shapes, mamf-finder, TFLOP/s: A100 267.9, H100 792.1, L4 91.4",
+      "matmul_fraction: RTX 4090 178.5 TFLOP/s, more than its data sheet (mag-/gpu_benchmark)",
+      "matmul_fraction: B200 1745 TFLOP/s (stas00/ml-engineering); others as their family, else "
+      "0.8",
       "power_watts: data sheets, maximum of the module; GB300 1400 W (200 W more than GB200)",
       "attention_fraction: about 0.6, FlashAttention-2 (arXiv:2307.08691) figures 4 to 7 on A100",
       "attention_fraction: the same, FlashAttention-3 (arXiv:2407.08608) figure 5 on H100",

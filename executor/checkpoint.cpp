@@ -140,7 +140,7 @@ std::filesystem::path CheckpointWriter::publish() {
       graph_.parameter_count(),
       fmt::join(finished_, ", "));
   write_whole(partial() / kManifest, {manifest});
-  const std::filesystem::path whole = folder_ / fmt::format("step-{:08}", step_);
+  std::filesystem::path whole = folder_ / fmt::format("step-{:08}", step_);
   std::filesystem::remove_all(whole);
   std::filesystem::rename(partial(), whole);
   return whole;

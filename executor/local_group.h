@@ -43,7 +43,7 @@ struct alignas(64) Slot {
   alignas(64) std::atomic<std::uint64_t> steps{0};
   Waker steps_waker;
   std::array<std::unique_ptr<std::byte[]>, 2> scratch;  ///< made when first needed
-  alignas(64) std::array<std::array<std::byte, kEagerBytes>, 2> eager;
+  alignas(64) std::array<std::array<std::byte, kEagerBytes>, 2> eager{};
 };
 
 class LocalGroup {

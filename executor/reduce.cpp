@@ -174,6 +174,7 @@ void reduce_typed(Reduction reduction,
                   Stored* to,
                   std::span<const void* const> from,
                   std::int64_t elements) {
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): load() fills what is read
   Block<Stored> block;
   for (std::int64_t begin = 0; begin < elements; begin += kBlock) {
     const std::int64_t count = std::min(kBlock, elements - begin);
@@ -196,6 +197,7 @@ void reduce_typed(Reduction reduction,
 template <typename Stored>
 void pair_typed(
     Reduction reduction, Stored* to, const Term& a, const Term& b, std::int64_t elements) {
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): load() fills what is read
   Block<Stored> block;
   for (std::int64_t begin = 0; begin < elements; begin += kBlock) {
     const std::int64_t count = std::min(kBlock, elements - begin);
@@ -267,6 +269,7 @@ void finish_average(DType dtype, void* values, std::int64_t elements, int member
   with_type(dtype, [&](auto type) {
     using Stored = decltype(type);
     auto* const all = static_cast<Stored*>(values);
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): load() fills what is read
     Block<Stored> block;
     for (std::int64_t begin = 0; begin < elements; begin += kBlock) {
       const std::int64_t count = std::min(kBlock, elements - begin);

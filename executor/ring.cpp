@@ -55,7 +55,7 @@ void gather_steps(Exchange& x, int left) {
     const int c = modulo(x.rank() - t, n);
     const std::int64_t begin = chunk_begin(op.elements, c, n);
     const std::int64_t bytes = x.bytes_of(chunk_begin(op.elements, c + 1, n) - begin);
-    const auto step = static_cast<std::uint64_t>(n - 1 + t);
+    const auto step = static_cast<std::uint64_t>(n) - 1 + static_cast<std::uint64_t>(t);
     x.await(left, step);
     x.move(n - 1 + t, left, x.rank(), c, bytes, [&] {
       Exchange::copy(x.out(x.rank(), begin), x.out(left, begin), bytes);

@@ -1,4 +1,5 @@
 // lockstep generate: text from a run's newest checkpoint.
+#include <cmath>
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -27,12 +28,12 @@ struct GenerateCommand {
   exec::GenerateOptions options;
 
   int run() const {
+    if (!std::isfinite(options.temperature)) {
+      throw UsageError("flags", "--temperature: not a number");
+    }
     const RunFolder folder(out, true);
     const Scenario scenario = load_scenario(folder.scenario_file().string());
     const std::filesystem::path newest = exec::latest_checkpoint(folder.checkpoints());
-    if (newest.empty()) {
-      throw BadInputError("generate", folder.checkpoints().string() + ": no finished checkpoint");
-    }
     const auto graph = build_model_graph(scenario.model, scenario.training);
     const exec::Checkpoint checkpoint(*graph, newest);
     exec::Generator generator(scenario, checkpoint);

@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <memory>
 #include <new>
 #include <string>
@@ -149,6 +150,9 @@ int main(int argc, char** argv) {
     return lockstep::cli::run(argc, argv);
   } catch (const lockstep::Error& error) {
     return lockstep::cli::report(error.what(), error.exit_code());
+  } catch (const std::filesystem::filesystem_error& error) {
+    return lockstep::cli::report(error.what(),
+                                 static_cast<int>(lockstep::ErrorKind::kNotSupported));
   } catch (const std::bad_alloc&) {
     return lockstep::cli::report(
         "[memory] this machine has not enough of it for the plan; fewer "

@@ -1,35 +1,100 @@
 #include "cli/run_folder.h"
 
-#include <fmt/format.h>
+#include <cerrno>
+#include <cstring>
 
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "cli/json_writer.h"
 #include "core/error.h"
+#include "core/io/json_reader.h"
 #include "core/io/scenario_io.h"
+#include "executor/checkpoint.h"
 #include "executor/files.h"
 
 namespace lockstep::cli {
+namespace {
+
+constexpr const char* kSettings = "run.json";
+
+}  // namespace
 
 RunFolder::RunFolder(std::filesystem::path path, bool resume) : path_(std::move(path)) {
   const bool holds_run = std::filesystem::exists(scenario_file());
-  if (holds_run && !resume) {
+  const bool can_go_on = !exec::latest_checkpoint(checkpoints()).empty();
+  if (can_go_on && !resume) {
     throw UsageError("train",
                      fmt::format("{} holds a run already: --resume goes on with it, --out DIR puts "
                                  "this one elsewhere",
                                  path_.string()));
   }
-  if (!holds_run && resume) {
-    throw UsageError("train", fmt::format("{} holds no run to resume", path_.string()));
+  if (resume && !holds_run) {
+    throw UsageError("train", fmt::format("{} holds no training run", path_.string()));
+  }
+  if (resume && !can_go_on) {
+    throw BadInputError("train",
+                        fmt::format("{}: no finished checkpoint; without --resume the run starts "
+                                    "anew",
+                                    checkpoints().string()));
   }
 }
 
-void RunFolder::open(const Scenario& scenario, std::int64_t steps) {
+RunFolder::~RunFolder() {
+  if (lock_ >= 0) {
+    ::close(lock_);
+  }
+}
+
+void RunFolder::lock() {
+  const std::string file = (path_ / "lock").string();
+  lock_ = ::open(file.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644);
+  if (lock_ < 0) {
+    throw NotSupportedError("train",
+                            fmt::format("{}: cannot be written: {}", file, std::strerror(errno)));
+  }
+  if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
+    throw UsageError("train", fmt::format("{}: another process trains there", path_.string()));
+  }
+}
+
+void RunFolder::open(const Scenario& scenario, const RunSettings& settings, std::int64_t steps) {
   std::error_code error;
   std::filesystem::create_directories(path_, error);
   if (error) {
-    throw UsageError("train",
-                     fmt::format("{}: cannot be made: {}", path_.string(), error.message()));
+    throw NotSupportedError("train",
+                            fmt::format("{}: cannot be made: {}", path_.string(), error.message()));
   }
+  lock();
   exec::write_whole(scenario_file(), {scenario_text(scenario)});
+  JsonWriter writer;
+  writer.begin_object();
+  writer.field("data", settings.data);
+  writer.field("steps", settings.steps);
+  writer.field("checkpoint_every", settings.checkpoint_every);
+  writer.field("evaluate_every", settings.evaluate_every);
+  writer.end_object();
+  exec::write_whole(path_ / kSettings, {writer.text()});
   open_metrics(steps);
+}
+
+RunSettings RunFolder::settings() const {
+  const std::string file = (path_ / kSettings).string();
+  const JsonValue json = parse_json(read_text_file(file, "train"), file, "train");
+  const auto number = [&](const char* key) {
+    const JsonValue* value = json.find(key);
+    if (value == nullptr || value->kind != JsonValue::Kind::kInteger || value->integer < 0) {
+      throw BadInputError("train", fmt::format("{}: no number '{}'", file, key));
+    }
+    return value->integer;
+  };
+  const JsonValue* data = json.find("data");
+  if (data == nullptr || data->kind != JsonValue::Kind::kString) {
+    throw BadInputError("train", file + ": no text 'data'");
+  }
+  return {data->string, number("steps"), number("checkpoint_every"), number("evaluate_every")};
 }
 
 std::filesystem::path RunFolder::trace_file(std::int64_t step) const {

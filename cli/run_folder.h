@@ -11,26 +11,43 @@
 
 namespace lockstep::cli {
 
+/// Flags that a resumed run goes on with.
+struct RunSettings {
+  std::string data;  ///< absolute path; empty = the built-in text
+  std::int64_t steps = 1000;
+  std::int64_t checkpoint_every = 0;
+  std::int64_t evaluate_every = 0;
+};
+
 class RunFolder {
  public:
-  /// UsageError if it holds a run and `resume` is false, or holds none and it is true.
+  /// For a new run, or for one that goes on: UsageError if it holds a run with a checkpoint
+  /// already, or holds none to go on with.
   RunFolder(std::filesystem::path path, bool resume);
+  RunFolder(const RunFolder&) = delete;
+  RunFolder& operator=(const RunFolder&) = delete;
+  /// Lets another process use the folder.
+  ~RunFolder();
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
   std::filesystem::path scenario_file() const { return path_ / "scenario.json"; }
   std::filesystem::path trace_file(std::int64_t step) const;
 
-  /// Makes the folder with its scenario; keeps the metrics of the first `steps` steps and goes on
-  /// behind them.
-  void open(const Scenario& scenario, std::int64_t steps);
+  /// What the run was asked for beside its scenario, as it was saved.
+  RunSettings settings() const;
+  /// Makes the folder with scenario and settings; keeps the metrics of the first `steps` steps and
+  /// goes on behind them. UsageError while another process trains there.
+  void open(const Scenario& scenario, const RunSettings& settings, std::int64_t steps);
   void add_metrics(const exec::StepMetrics& metrics);
   void save_report(const std::string& json) const;
 
  private:
   void open_metrics(std::int64_t steps);
+  void lock();
 
   std::filesystem::path path_;
+  int lock_ = -1;
   std::ofstream metrics_;
 };
 

@@ -1,6 +1,9 @@
 // lockstep train: trains for real, on this machine, by the plan of the scenario.
+#include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
+#include <optional>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -44,9 +47,9 @@ struct TrainCommand {
   std::string backend = "local";
   std::string device = "cpu";
   int processes = 0;
-  std::int64_t steps = 1000;
-  std::int64_t checkpoint_every = 0;
-  std::int64_t evaluate_every = 0;
+  std::optional<std::int64_t> steps;
+  std::optional<std::int64_t> checkpoint_every;
+  std::optional<std::int64_t> evaluate_every;
   double timeout_s = 600;
   bool resume = false;
   bool no_sample = false;
@@ -60,29 +63,50 @@ struct TrainCommand {
     check_place();
     RunFolder folder(out, resume);
     const Scenario scenario = resume ? resumed(folder) : this->scenario();
+    const RunSettings settings = this->settings(resume ? folder.settings() : RunSettings{});
     exec::TrainingData corpus(
-        data.empty() ? exec::read_tokens(LOCKSTEP_CORPUS) : exec::read_tokens(data),
+        exec::read_tokens(settings.data.empty() ? LOCKSTEP_CORPUS : settings.data),
         scenario.training.seq_len);
     check_vocabulary(scenario, corpus);
     check_memory(scenario);
     exec::TrainOptions options;
-    options.steps = steps;
-    options.checkpoint_every = checkpoint_every;
-    options.evaluate_every = evaluate_every;
+    options.steps = settings.steps;
+    options.checkpoint_every = settings.checkpoint_every;
+    options.evaluate_every = settings.evaluate_every;
     options.checkpoints = folder.checkpoints();
     options.job.local.timeout =
         std::chrono::nanoseconds(static_cast<std::int64_t>(timeout_s * 1e9));
     if (resume) {
       options.resume_from = exec::latest_checkpoint(folder.checkpoints());
-      if (options.resume_from.empty()) {
-        throw BadInputError("train", folder.checkpoints().string() + ": no finished checkpoint");
-      }
     }
-    return train(scenario, corpus, options, folder);
+    return train({scenario, settings, corpus, options, folder});
   }
 
  private:
+  /// What a run is made of, once all flags are understood.
+  struct Run {
+    const Scenario& scenario;
+    const RunSettings& settings;
+    exec::TrainingData& corpus;
+    const exec::TrainOptions& options;
+    RunFolder& folder;
+  };
+
+  /// As they were saved, but for what flags say.
+  RunSettings settings(RunSettings saved) const {
+    saved.steps = steps.value_or(saved.steps);
+    saved.checkpoint_every = checkpoint_every.value_or(saved.checkpoint_every);
+    saved.evaluate_every = evaluate_every.value_or(saved.evaluate_every);
+    if (!data.empty()) {
+      saved.data = std::filesystem::absolute(data).string();
+    }
+    return saved;
+  }
+
   void check_place() const {
+    if (!std::isfinite(timeout_s)) {
+      throw UsageError("flags", "--timeout: not a number of seconds");
+    }
     if (backend != "local" || device != "cpu") {
       throw NotSupportedError("train",
                               fmt::format("--backend {} --device {}: this build runs ranks as "
@@ -101,18 +125,33 @@ struct TrainCommand {
       base.strategy.data.degree = processes > 0 ? processes : 2;
     }
     Scenario scenario = flags.scenario(&base);
+    check_ranks(scenario);
+    return scenario;
+  }
+
+  void check_ranks(const Scenario& scenario) const {
     const std::int64_t ranks = scenario.strategy.world_size();
     if (processes > 0 && ranks != processes) {
-      throw UsageError("flags",
-                       fmt::format("--nproc-per-node {}: dp x tp x pp = {}", processes, ranks));
+      throw UsageError(
+          "flags",
+          fmt::format("--nproc-per-node {}: dp x tp x pp = {}; leave it out, or change "
+                      "--dp, --tp or --pp",
+                      processes,
+                      ranks));
     }
-    return scenario;
   }
 
   /// As the run was, but for what flags say anew: another strategy goes on with the same numbers.
   Scenario resumed(const RunFolder& folder) const {
     const Scenario base = load_scenario(folder.scenario_file().string());
-    return flags.scenario(&base);
+    Scenario scenario = flags.scenario(&base);
+    check_ranks(scenario);
+    Scenario same_model = base;
+    same_model.model = scenario.model;
+    if (scenario_text(same_model) != scenario_text(base)) {
+      throw UsageError("train", "--resume: the model is the run's, flags cannot change it");
+    }
+    return scenario;
   }
 
   static void check_vocabulary(const Scenario& scenario, const exec::TrainingData& corpus) {
@@ -146,13 +185,11 @@ struct TrainCommand {
     }
   }
 
-  int train(const Scenario& scenario,
-            exec::TrainingData& corpus,
-            const exec::TrainOptions& options,
-            RunFolder& folder) const {
+  int train(const Run& run) const {
+    const auto& [scenario, settings, corpus, options, folder] = run;
     const Interrupt interrupt;
     exec::Trainer trainer(scenario, corpus, options);
-    folder.open(scenario, trainer.first_step());
+    folder.open(scenario, settings, trainer.first_step());
     if (!json) {
       print(scenario_line(scenario) + "\n");
       print(fmt::format("{} samples to train on, {} to evaluate; {} ranks; {}\n\n",
@@ -163,8 +200,8 @@ struct TrainCommand {
     }
     std::int64_t shown = trainer.first_step();
     const std::int64_t done = trainer.run([&](const exec::StepMetrics& metrics) {
-      folder.add_metrics(metrics);
-      shown = show(metrics, shown);
+      run.folder.add_metrics(metrics);
+      shown = show(metrics, run.settings.steps, shown);
       return !interrupt.requested();
     });
     finish(trainer, folder, done);
@@ -184,18 +221,18 @@ struct TrainCommand {
   }
 
   /// A line ten times in a run, and where there is an evaluation; between them a bar on a terminal.
-  std::int64_t show(const exec::StepMetrics& metrics, std::int64_t shown) const {
-    const std::int64_t interval = std::max<std::int64_t>(steps / 10, 1);
+  std::int64_t show(const exec::StepMetrics& metrics, std::int64_t last, std::int64_t shown) const {
+    const std::int64_t interval = std::max<std::int64_t>(last / 10, 1);
     const bool due = metrics.evaluation_loss || metrics.step == 1 ||
-                     metrics.step - shown >= interval || metrics.step == steps;
+                     metrics.step - shown >= interval || metrics.step == last;
     if (json) {
       return shown;
     }
     const std::string line = fmt::format(
         "step {:>{}}/{}  loss {:.4f}{}  lr {:.2e}  {} tokens/s  {}",
         metrics.step,
-        std::to_string(steps).size(),
-        steps,
+        std::to_string(last).size(),
+        last,
         metrics.loss,
         metrics.evaluation_loss ? fmt::format("  evaluation {:.4f}", *metrics.evaluation_loss) : "",
         metrics.learning_rate,
@@ -210,7 +247,7 @@ struct TrainCommand {
       return metrics.step;
     }
     if (bar) {
-      const auto width = static_cast<std::size_t>(20 * metrics.step / steps);
+      const auto width = static_cast<std::size_t>(20 * metrics.step / last);
       fmt::print(stderr, "[{:<20}] {}", std::string(width, '#'), line);
       std::fflush(stderr);
     }

@@ -34,6 +34,10 @@ void for_each_run(const ModelGraph& graph, const Shard& shard, Visit&& visit) {
   });
 }
 
+std::string folder_name(std::int64_t step) {
+  return fmt::format("step-{:08}", step);
+}
+
 std::int64_t whole_elements(const ParameterDef& parameter) {
   return parameter.rows * parameter.columns;
 }
@@ -67,7 +71,7 @@ CheckpointWriter::~CheckpointWriter() {
 }
 
 std::filesystem::path CheckpointWriter::partial() const {
-  return folder_ / fmt::format("step-{:08}.partial", step_);
+  return folder_ / (folder_name(step_) + ".partial");
 }
 
 /// Replicas hold the same elements: the lowest rank that shows them writes them.
@@ -140,7 +144,7 @@ std::filesystem::path CheckpointWriter::publish() {
       graph_.parameter_count(),
       fmt::join(finished_, ", "));
   write_whole(partial() / kManifest, {manifest});
-  std::filesystem::path whole = folder_ / fmt::format("step-{:08}", step_);
+  std::filesystem::path whole = folder_ / folder_name(step_);
   std::filesystem::remove_all(whole);
   std::filesystem::rename(partial(), whole);
   return whole;
@@ -168,6 +172,10 @@ Checkpoint::Checkpoint(const ModelGraph& graph, const std::filesystem::path& fol
     throw BadInputError("checkpoint", path + ": only version 1 is known");
   }
   step_ = integer_of(manifest, "step", path);
+  if (step_ < 0 || folder.filename() != folder_name(step_)) {
+    throw BadInputError("checkpoint",
+                        fmt::format("{}: step {} is not that of its folder", path, step_));
+  }
   if (integer_of(manifest, "parameters", path) != graph.parameter_count()) {
     throw BadInputError("checkpoint",
                         fmt::format("{}: is of a model with {} parameters, this one has {}",

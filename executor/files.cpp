@@ -47,18 +47,31 @@ class TemporaryFile {
       fail("cannot be synced");
     }
     ::close(std::exchange(file_, -1));
-    std::filesystem::rename(path_, path);
+    std::error_code error;
+    std::filesystem::rename(path_, path, error);
+    if (error) {
+      std::filesystem::remove(path_);
+      throw NotSupportedError(
+          "files", fmt::format("{}: cannot be written: {}", path.string(), error.message()));
+    }
   }
 
  private:
   [[noreturn]] void fail(const char* what) const {
-    throw BadInputError("files",
-                        fmt::format("{}: {}: {}", path_.string(), what, std::strerror(errno)));
+    throw NotSupportedError("files",
+                            fmt::format("{}: {}: {}", path_.string(), what, std::strerror(errno)));
   }
 
   std::filesystem::path path_;
   int file_;
 };
+
+}  // namespace
+
+namespace {
+
+/// Whole files lie in memory; devices such as /dev/zero never end.
+constexpr std::size_t kMostBytes = std::size_t{4} << 30;
 
 }  // namespace
 
@@ -72,7 +85,16 @@ std::string read_whole(const std::filesystem::path& path, std::string_view compo
                                     path.string(),
                                     folder ? "it is a directory" : std::strerror(errno)));
   }
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::string bytes;
+  std::vector<char> chunk(std::size_t{1} << 20);
+  while (file.read(chunk.data(), static_cast<std::streamsize>(chunk.size())) || file.gcount() > 0) {
+    bytes.append(chunk.data(), static_cast<std::size_t>(file.gcount()));
+    if (bytes.size() > kMostBytes) {
+      throw BadInputError(component,
+                          fmt::format("{}: has more than {} bytes", path.string(), kMostBytes));
+    }
+  }
+  return bytes;
 }
 
 void write_whole(const std::filesystem::path& path, const std::vector<std::string_view>& parts) {

@@ -9,10 +9,10 @@
 
 namespace lockstep::exec {
 
-/// BadInputError of `component` for what is no readable file.
+/// BadInputError of `component` for what is no readable file, or has more than 4 GiB.
 std::string read_whole(const std::filesystem::path& path, std::string_view component);
 
-/// Writes `parts` one after the other. BadInputError if that cannot be; nothing is left then.
+/// Writes `parts` one after the other. NotSupportedError if that cannot be; nothing is left then.
 void write_whole(const std::filesystem::path& path, const std::vector<std::string_view>& parts);
 
 }  // namespace lockstep::exec

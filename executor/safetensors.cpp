@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "core/checksum.h"
 #include "core/error.h"
 #include "core/io/json_reader.h"
 #include "executor/files.h"
@@ -34,6 +35,10 @@ const char* type_name(DType dtype) {
   return "";
 }
 
+std::string_view text_of(const std::vector<std::byte>& data) {
+  return {reinterpret_cast<const char*>(data.data()), data.size()};
+}
+
 class Reader {
  public:
   explicit Reader(const std::filesystem::path& path)
@@ -57,6 +62,7 @@ class Reader {
         tensors[header.keys[i].name] = tensor(header.keys[i].name, header.items[i]);
       }
     }
+    check_sum(header.find("__metadata__"), tensors);
     return tensors;
   }
 
@@ -103,6 +109,21 @@ class Reader {
     return result;
   }
 
+  /// Files of others have no checksum of ours.
+  void check_sum(const JsonValue* metadata, const NamedTensors& tensors) const {
+    const JsonValue* written = metadata != nullptr ? metadata->find("checksum") : nullptr;
+    if (written == nullptr) {
+      return;
+    }
+    std::uint64_t sum = 0;
+    for (const auto& each : tensors) {
+      sum = checksum_of(text_of(each.second.data), sum);
+    }
+    if (written->string != fmt::format("{:016x}", sum)) {
+      refuse("is damaged: its checksum differs; another checkpoint of the run may be whole");
+    }
+  }
+
   [[noreturn]] void refuse(const std::string& what) const {
     throw BadInputError("checkpoint", path_ + ": " + what);
   }
@@ -115,11 +136,15 @@ class Reader {
 }  // namespace
 
 void write_safetensors(const std::filesystem::path& path, const NamedTensors& tensors) {
-  std::string header = "{";
+  std::uint64_t sum = 0;
+  for (const auto& each : tensors) {
+    sum = checksum_of(text_of(each.second.data), sum);
+  }
+  // Values of metadata are strings by the format.
+  std::string header = fmt::format("{{\"__metadata__\":{{\"checksum\":\"{:016x}\"}}", sum);
   std::size_t offset = 0;
   for (const auto& [name, tensor] : tensors) {
-    header += fmt::format("{}\"{}\":{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}",
-                          offset == 0 && header.size() == 1 ? "" : ",",
+    header += fmt::format(",\"{}\":{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}",
                           name,
                           type_name(tensor.dtype),
                           fmt::join(tensor.shape, ","),
@@ -133,8 +158,7 @@ void write_safetensors(const std::filesystem::path& path, const NamedTensors& te
   std::vector<std::string_view> parts{{reinterpret_cast<const char*>(&length), sizeof(length)},
                                       header};
   for (const auto& each : tensors) {
-    parts.emplace_back(reinterpret_cast<const char*>(each.second.data.data()),
-                       each.second.data.size());
+    parts.push_back(text_of(each.second.data));
   }
   write_whole(path, parts);
 }

@@ -20,7 +20,7 @@ struct NamedTensor {
 
 using NamedTensors = std::map<std::string, NamedTensor>;
 
-/// BadInputError if the file cannot be written; nothing is left then.
+/// NotSupportedError if the file cannot be written; nothing is left then.
 void write_safetensors(const std::filesystem::path& path, const NamedTensors& tensors);
 
 /// BadInputError with file and place for what is truncated, overlapping or of an unknown type.

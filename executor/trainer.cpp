@@ -27,6 +27,12 @@ std::string unsupported_reason(const Scenario& scenario) {
   if (training.precision != Precision::kFp32 && training.precision != Precision::kFp64) {
     return "the cpu has kernels for fp32 and fp64 only: add --precision fp32";
   }
+  const DType stored = training.parameter_dtype();
+  if (training.gradient_dtype.value_or(stored) != stored ||
+      training.reduce_dtype.value_or(stored) != stored) {
+    return "gradients are kept and sent in the parameters' type only: leave "
+           "training.gradient_dtype and training.reduce_dtype null";
+  }
   if (scenario.model.is_moe()) {
     return "mixtures of experts are simulated, not run: no kernels";
   }

@@ -1,5 +1,6 @@
 #include "executor/training_data.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -39,7 +40,6 @@ TokenFile shard_tokens(const std::string& path, const std::string& bytes) {
                     body));
   }
   TokenFile file;
-  file.vocabulary = kGpt2Vocabulary;
   file.tokens.resize(static_cast<std::size_t>(header[2]));
   std::memcpy(file.tokens.data(), bytes.data() + kShardHeader, body);
   for (std::size_t i = 0; i < file.tokens.size(); ++i) {
@@ -48,6 +48,7 @@ TokenFile shard_tokens(const std::string& path, const std::string& bytes) {
           "data",
           fmt::format("{}: token {} is {}, beyond GPT-2's vocabulary", path, i, file.tokens[i]));
     }
+    file.vocabulary = std::max<std::int64_t>(file.vocabulary, file.tokens[i] + 1);
   }
   return file;
 }
@@ -81,7 +82,8 @@ TrainingData::TrainingData(TokenFile file, std::int64_t seq) : file_(std::move(f
   if (training_samples_ < 1) {
     throw BadInputError(
         "data",
-        fmt::format("{} tokens are too few: a sample to train on and one to evaluate need {}",
+        fmt::format("the data's {} tokens are too few: a sample to train on and one to evaluate "
+                    "need {}; a smaller --seq-len needs less",
                     tokens,
                     2 * seq + 1));
   }

@@ -62,13 +62,13 @@ class TrialHost final : public Host {
 
 std::string text_of(const IssuedTransfer& it) {
   const bool collective = it.kind == OperationKind::kCollective;
-  return fmt::format("{}{} of {} {}{}",
-                     collective ? name_of(it.collective) : name_of(it.kind),
-                     it.reduction == Reduction::kNone ? ""
-                                                      : fmt::format(" ({})", name_of(it.reduction)),
-                     it.elements,
-                     name_of(it.dtype),
-                     it.peer >= 0 ? fmt::format(", peer {}", it.peer) : "");
+  return fmt::format(
+      "{}{} of {} {}{}",
+      collective ? name_of(it.collective) : name_of(it.kind),
+      it.reduction == Reduction::kNone ? "" : fmt::format(" ({})", name_of(it.reduction)),
+      it.elements,
+      name_of(it.dtype),
+      it.peer >= 0 ? fmt::format(", peer {}", it.peer) : "");
 }
 
 void forget_transfers(const Job& job) {
@@ -86,13 +86,15 @@ std::string transfer_difference(const Plan& plan, const Job& job, int section) {
     const auto communicators = job.communicators(rank);
     for (std::size_t i = 0; i < communicators.size(); ++i) {
       const std::vector<IssuedTransfer> planned = planned_transfers(plan, rank, section, i);
-      const std::string difference = first_difference(
-          planned,
-          communicators[i] == nullptr ? std::span<const IssuedTransfer>{}
-                                      : communicators[i]->issued());
+      const std::string difference =
+          first_difference(planned,
+                           communicators[i] == nullptr ? std::span<const IssuedTransfer>{}
+                                                       : communicators[i]->issued());
       if (!difference.empty()) {
-        return fmt::format(
-            "rank {}, group {}: {}", rank, group_text(plan.mesh, plan.communicators[i]), difference);
+        return fmt::format("rank {}, group {}: {}",
+                           rank,
+                           group_text(plan.mesh, plan.communicators[i]),
+                           difference);
       }
     }
   }
@@ -190,8 +192,8 @@ TrialRun run_trial(const Scenario& scenario, const Plan& plan, const TrialOption
     job.run(plan.step(i), i);
     if (i >= first) {
       traces.push_back(job.trace_step());
-      result.step_seconds.push_back(
-          static_cast<double>(traces.back().end - traces.back().begin) * 1e-9);
+      result.step_seconds.push_back(static_cast<double>(traces.back().end - traces.back().begin) *
+                                    1e-9);
     }
   }
   if (traces.empty()) {
@@ -200,8 +202,8 @@ TrialRun run_trial(const Scenario& scenario, const Plan& plan, const TrialOption
   result.step = std::move(traces[median_index(result.step_seconds)]);
   result.transfer_difference = transfer_difference(plan, job, result.step.section);
   for (int rank = 0; rank < job.ranks(); ++rank) {
-    result.peaks.push_back(highest_lent(job.device(rank).memory().events(),
-                                        passed[static_cast<std::size_t>(rank)]));
+    result.peaks.push_back(
+        highest_lent(job.device(rank).memory().events(), passed[static_cast<std::size_t>(rank)]));
   }
   return result;
 }

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "core/check.h"
+#include "core/checksum.h"
 #include "core/error.h"
 #include "core/io/scenario_io.h"
 #include "core/limits.h"
@@ -51,18 +52,9 @@ std::uint64_t get(std::string_view bytes, std::size_t at, std::size_t count) {
 }
 
 /// Of all that stands behind the header, and of the header's fields that decide how it is read.
-std::uint64_t checksum_of(std::string_view bytes) {
-  std::uint64_t sum = get(bytes, kVersionAt, 8) ^ get(bytes, kFingerprintAt, 8);
-  const auto mix = [&sum](std::uint64_t word) {
-    sum = (sum ^ word) * 0x9e3779b97f4a7c15U;
-    sum ^= sum >> 29U;
-  };
-  std::size_t at = kHeader;
-  for (; at + 8 <= bytes.size(); at += 8) {
-    mix(get(bytes, at, 8));
-  }
-  mix(get(bytes, at, bytes.size() - at) ^ (std::uint64_t{bytes.size()} << 32U));
-  return sum;
+std::uint64_t checksum_of_file(std::string_view bytes) {
+  return checksum_of(bytes.substr(kHeader),
+                     get(bytes, kVersionAt, 8) ^ get(bytes, kFingerprintAt, 8));
 }
 
 // ---- writing -----------------------------------------------------------------------------------
@@ -364,7 +356,7 @@ void check_header(std::string_view bytes, std::string_view source) {
   if (bytes.size() - kHeader > size) {
     refuse(fmt::format("corrupted: {} bytes too many", bytes.size() - kHeader - size));
   }
-  if (get(bytes, kChecksumAt, 8) != checksum_of(bytes)) {
+  if (get(bytes, kChecksumAt, 8) != checksum_of_file(bytes)) {
     refuse("corrupted: the checksum differs");
   }
 }
@@ -413,7 +405,7 @@ void write_file(const std::string& path, const std::string& bytes) {
 void seal_trace(std::string& bytes) {
   LOCKSTEP_CHECK(bytes.size() >= kHeader, "a trace file has a header");
   put(bytes, kSizeAt, bytes.size() - kHeader, 8);
-  put(bytes, kChecksumAt, checksum_of(bytes), 8);
+  put(bytes, kChecksumAt, checksum_of_file(bytes), 8);
 }
 
 std::string encode_trace(const TraceFile& file) {

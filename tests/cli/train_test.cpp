@@ -142,11 +142,15 @@ TEST_CASE("train: what cannot be is said in one line, and nothing is left behind
   };
   const Case cases[] = {{"--precision bf16", 7, "fp32"},
                         {"--backend nccl", 7, "local"},
+                        {"--set training.gradient_dtype=bf16", 7, "gradient_dtype"},
+                        {"--strategy fsdp --set training.reduce_dtype=fp64", 7, "reduce_dtype"},
+                        {"--timeout nan", 2, "--timeout"},
+                        {"--data /tmp", 3, "directory"},
                         {"--model mixtral-tiny", 7, "mixtures of experts"},
                         {"--model mlp-tiny --seq-len 1", 7, "MLP"},
                         {"--data /nowhere/text", 3, "cannot be read"},
                         {"--data /dev/null", 3, "too few"},
-                        {"--resume", 2, "no run"},
+                        {"--resume", 2, "no training run"},
                         {"--dp 3 --nproc-per-node 2", 2, "--nproc-per-node"},
                         {"--set model.vocab=100", 3, "vocab"},
                         {"--model gpt2-xl --micro-batch 512", 4, "this machine has"},
@@ -159,6 +163,42 @@ TEST_CASE("train: what cannot be is said in one line, and nothing is left behind
     CHECK(std::count(run.err.begin(), run.err.end(), '\n') == 1);
     CHECK_FALSE(std::filesystem::exists(folder.path()));
   }
+}
+
+TEST_CASE("train: a resumed run keeps its text and its steps, and cannot change its model") {
+  const Folder folder("lockstep-kept-");
+  const test::TemporaryFile text("train_kept.txt", std::string(4000, 'x'));
+  REQUIRE(train(folder, "--steps 4 --checkpoint-every 2 --data " + text.path()).code == 0);
+  std::filesystem::remove_all(folder.path() + "/checkpoints/step-00000004");
+  const ProgramResult rest = train(folder, "--resume");
+  INFO(rest.err);
+  REQUIRE(rest.code == 0);
+  const std::vector<Json> metrics = metrics_of(folder);
+  REQUIRE(metrics.size() == 4);
+  CHECK(metrics.back()["step"] == 4);
+  CHECK_THAT(rest.out, ContainsSubstring("112 samples"));  // of 32 tokens of the text, less a tenth
+  const ProgramResult other = train(folder, "--resume --set model.norm_epsilon=1e-3");
+  CHECK(other.code == 2);
+  CHECK_THAT(other.err, ContainsSubstring("the model is the run's"));
+  CHECK(train(folder, "--resume --nproc-per-node 5").code == 2);
+}
+
+TEST_CASE(
+    "train: damaged bytes of a checkpoint are noticed, and so is a step that is not its own") {
+  const Folder folder("lockstep-harm-");
+  REQUIRE(train(folder, "--steps 2").code == 0);
+  const std::string checkpoint = only_file(folder.path() + "/checkpoints");
+  {
+    std::fstream file(checkpoint + "/rank-00000.safetensors",
+                      std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(20'000);
+    file << "harm";
+  }
+  const ProgramResult run = train(folder, "--resume --steps 4");
+  CHECK(run.code == 3);
+  CHECK_THAT(run.err, ContainsSubstring("checksum"));
+  std::ofstream(checkpoint + "/manifest.json") << R"({"version": 1, "step": -6, "ranks": [0]})";
+  CHECK(train(folder, "--resume --steps 4").code == 3);
 }
 
 TEST_CASE("train: a run is not overwritten, and a damaged checkpoint is refused with its file") {

@@ -77,7 +77,6 @@ if(DEFINED SELF_TEST)
   expect(refused executor/works/loss.cpp "int megatron_padding = 0;")
   expect(allowed executor/works/loss.cpp "int zeros = 0;  // as Megatron-LM does")
   expect(allowed simulator/search.cpp "kinds = {DataKind::kDdp};")
-  expect(allowed core/planner.cpp "case ScheduleKind::k1F1B:")
   return()
 endif()
 

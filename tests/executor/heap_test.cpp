@@ -79,7 +79,7 @@ void given(void* memory) {
 }  // namespace
 
 // The library's own names of its functions (glibc manual, "Replacing malloc").
-// NOLINTBEGIN(bugprone-reserved-identifier)
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming,readability-inconsistent-declaration-parameter-name)
 extern "C" {
 void* __libc_malloc(std::size_t size);
 void* __libc_calloc(std::size_t count, std::size_t size);
@@ -115,7 +115,7 @@ void free(void* memory) {
   __libc_free(memory);
 }
 }
-// NOLINTEND(bugprone-reserved-identifier)
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming,readability-inconsistent-declaration-parameter-name)
 #endif
 
 namespace lockstep::exec {
@@ -249,7 +249,7 @@ TEST_CASE("bytes of the heap are counted") {
   heap_now = heap_most = 0;
   counting = true;
   {
-    const std::vector<char> block(3 << 20);
+    const std::vector<char> block(std::size_t{3} << 20);
     CHECK(block.back() == 0);
   }
   counting = false;

@@ -122,7 +122,7 @@ TEST_CASE("DDP of any bucket size, ZeRO and FSDP of the same ranks have the same
   }
 }
 
-TEST_CASE("GPipe, 1F1B, interleaved and one stage have the same bits, with dropout") {
+TEST_CASE("GPipe and 1F1B and interleaved and one stage have the same bits, with dropout") {
   for (const bool tied : {false, true}) {
     const Scenario one_stage = with(base(), [&](Scenario& s) {
       s.model.layers = 4;
@@ -135,6 +135,13 @@ TEST_CASE("GPipe, 1F1B, interleaved and one stage have the same bits, with dropo
       all.push_back(one_stage);
     }
     for (const NameRow<ScheduleKind>& schedule : name_table<ScheduleKind>()) {
+      // Breadth-first backward takes micro-batches from the last to the first, and the V of zbv
+      // ends on the rank where it began, which holds a tied weight once.
+      const bool other_sums = schedule.value == ScheduleKind::kLoopedBfs ||
+                              (tied && schedule.value == ScheduleKind::kZbV);
+      if (other_sums) {
+        continue;
+      }
       all.push_back(with(one_stage, [&](Scenario& s) {
         const bool one = schedule.value == ScheduleKind::kGPipe ||
                          schedule.value == ScheduleKind::k1F1B ||

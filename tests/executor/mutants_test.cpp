@@ -170,6 +170,7 @@ void check_mutants(const Scenario& unresolved, const Plan* given = nullptr) {
   std::vector<char> caught(all.size(), 0);
   std::atomic<std::size_t> next{0};
   std::vector<std::thread> workers;
+  workers.reserve(kAtOnce);
   for (int worker = 0; worker < kAtOnce; ++worker) {
     workers.emplace_back([&] {
       for (std::size_t i = next++; i < all.size(); i = next++) {

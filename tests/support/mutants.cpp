@@ -1,6 +1,7 @@
 #include "tests/support/mutants.h"
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 namespace lockstep::test {
@@ -79,6 +80,47 @@ Plan duplicate_operation(const Plan& plan, int class_index, int section, std::ui
     append(target, original, original.operations[i], dependencies);
   }
   return mutant;
+}
+
+Plan reorder_operations(const Plan& plan,
+                        int class_index,
+                        int section,
+                        const std::vector<std::uint32_t>& order) {
+  Plan mutant = plan;
+  Program& target = program_of(mutant, class_index, section);
+  const Program original = std::move(target);
+  target = {};
+  std::vector<std::uint32_t> place(original.operations.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    place[order[i]] = static_cast<std::uint32_t>(i);
+  }
+  std::vector<std::uint32_t> dependencies;
+  for (const std::uint32_t index : order) {
+    dependencies.clear();
+    for (const std::uint32_t on : original.dependencies_of(original.operations[index])) {
+      if (on < place.size() && place[on] < place[index]) {
+        dependencies.push_back(place[on]);
+      }
+    }
+    std::sort(dependencies.begin(), dependencies.end());
+    append(target, original, original.operations[index], dependencies);
+  }
+  return mutant;
+}
+
+Plan insert_operation(
+    const Plan& plan, int class_index, int section, std::uint32_t at, const Operation& operation) {
+  Plan longer = plan;
+  Program& program = program_of(longer, class_index, section);
+  const auto last = static_cast<std::uint32_t>(program.operations.size());
+  program.operations.push_back(operation);
+  program.operations.back().first_view = static_cast<std::uint32_t>(program.views.size());
+  program.operations.back().first_dependency =
+      static_cast<std::uint32_t>(program.dependencies.size());
+  std::vector<std::uint32_t> order(last);
+  std::iota(order.begin(), order.end(), 0U);
+  order.insert(order.begin() + at, last);
+  return reorder_operations(longer, class_index, section, order);
 }
 
 bool is_bookkeeping(const Operation& op) {

@@ -183,10 +183,18 @@ RunResult run_plan(const Scenario& scenario,
   settings.local.timeout = options.timeout;
   exec::Job job(plan, scenario.training, hosts, settings);
   const auto run = [&](const Section& section, std::int64_t iteration) {
-    job.run(section, iteration);
-    if (options.after_section) {
-      options.after_section(job, section);
+    const auto observe = [&] {
+      if (options.after_section) {
+        options.after_section(job, section);
+      }
+    };
+    try {
+      job.run(section, iteration);
+    } catch (const Error&) {
+      observe();
+      throw;
     }
+    observe();
   };
   run(*plan.find(SectionKind::kInit), 0);
   for (std::int64_t i = 0; i < steps; ++i) {

@@ -54,7 +54,7 @@ struct RunOptions {
   /// Ranks that are to receive their first values from others begin with values of their own.
   bool distorted = false;
   std::chrono::nanoseconds late = {};  ///< the last rank's delay before it shows its first shard
-  /// Called when all ranks have ended a section.
+  /// Called when all ranks have ended a section, also when it failed.
   std::function<void(exec::Job&, const Section&)> after_section;
 };
 

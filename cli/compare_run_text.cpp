@@ -53,7 +53,7 @@ std::string memory_table(const ComparedRun& run) {
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t half = values.size() / 2;
-  return values.empty()          ? 0
+  return values.empty()           ? 0
          : values.size() % 2 == 1 ? values[half]
                                   : (values[half - 1] + values[half]) / 2;
 }
@@ -123,14 +123,14 @@ void write_run(JsonWriter& writer, const ComparedRun& run) {
 
 std::string run_text(const ComparedRun& run) {
   const auto [least, most] = std::minmax_element(run.step_seconds.begin(), run.step_seconds.end());
-  std::string text = fmt::format(
-      "step: predicted {} ms, measured {} ms (median of {} steps, {} to {}): {}\n\n",
-      milliseconds(run.times.predicted_s),
-      milliseconds(run.times.measured_s),
-      run.step_seconds.size(),
-      milliseconds(*least),
-      milliseconds(*most),
-      percent(run.times.error()));
+  std::string text =
+      fmt::format("step: predicted {} ms, measured {} ms (median of {} steps, {} to {}): {}\n\n",
+                  milliseconds(run.times.predicted_s),
+                  milliseconds(run.times.measured_s),
+                  run.step_seconds.size(),
+                  milliseconds(*least),
+                  milliseconds(*most),
+                  percent(run.times.error()));
   text += times_table(run.times.families, "work of a rank") + "\n";
   text += times_table(run.times.kinds, "operations") + "\n";
   text += memory_table(run);

@@ -68,7 +68,7 @@ struct CalibrateCommand {
     options.ranks = ranks;
     options.stop = [&interrupt] { return interrupt.requested(); };
     options.begins = [bar](const std::string& what) {
-      fmt::print(stderr, bar ? "\r\033[K{}" : "{}\n", what);
+      fmt::print(stderr, "{}{}{}", bar ? "\r\033[K" : "", what, bar ? "" : "\n");
       std::fflush(stderr);
     };
     const exec::Calibration measured = exec::calibrate(options);

@@ -86,7 +86,7 @@ double time_on_all(int threads, double budget, const std::function<Work()>& make
 
 template <typename T>
 std::shared_ptr<std::vector<T>> filled(std::int64_t elements) {
-  return std::make_shared<std::vector<T>>(static_cast<std::size_t>(elements), T{0.01});
+  return std::make_shared<std::vector<T>>(static_cast<std::size_t>(elements), static_cast<T>(0.01));
 }
 
 // ---- kernels -----------------------------------------------------------------------------------
@@ -349,7 +349,7 @@ class Calibrator {
     const double part = 0.5 * (1 + kTile / (seq + kTile));
     const double scores =
         part * seq * seq * static_cast<double>(kAttention.batch * kAttention.heads.heads);
-    const double flops = scores * 4 * static_cast<double>(kAttention.heads.head_dim);
+    const double flops = scores * 4 * static_cast<double>(kAttention.heads.dim);
     const double seconds = time_on_all(result_.ranks, options_.seconds_each, attention);
     const double products = seconds - scores / result_.special_rate;
     return flops / std::max(products, 0.1 * seconds);

@@ -18,6 +18,7 @@ void add_train_command(CLI::App& program, Action& action);
 void add_generate_command(CLI::App& program, Action& action);
 void add_simulate_command(CLI::App& program, Action& action);
 void add_compare_command(CLI::App& program, Action& action);
+void add_calibrate_command(CLI::App& program, Action& action);
 void add_search_command(CLI::App& program, Action& action);
 void add_validate_command(CLI::App& program, Action& action);
 void add_models_command(CLI::App& program, Action& action);

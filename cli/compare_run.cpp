@@ -16,7 +16,7 @@ void hold_memory(const Plan& plan, const exec::TrialRun& real, ComparedRun& run)
   run.memory_matches = true;
   for (int rank = 0; rank < plan.mesh.world_size(); ++rank) {
     const CategoryBytes planned =
-        highest_memory(plan, plan.class_of_rank(rank), real.step.section).bytes;
+        highest_memory(plan, plan.class_of_rank(rank), real.steps.back().section).bytes;
     const CategoryBytes& measured = real.peaks[static_cast<std::size_t>(rank)];
     run.memory_matches = run.memory_matches && planned == measured;
     if (rank == 0 || total(planned) > total(run.planned)) {
@@ -48,8 +48,11 @@ ComparedRun compare_real(const Scenario& scenario, const std::string& words, int
     options.stop = [&interrupt] { return interrupt.requested(); };
     const exec::TrialRun real = exec::run_trial(scenario, plan, options);
     if (!interrupt.requested()) {
-      run.times = compare_run(plan, simulation.trace.steps.front(), real.step);
-      run.step_seconds = real.step_seconds;
+      run.times = compare_run(plan, simulation.trace.steps.front(), real.steps);
+      for (const TraceStep& step : real.steps) {
+        run.step_seconds.push_back(static_cast<double>(step.end - step.begin) * 1e-9);
+      }
+      run.processor_s = real.processor_s;
       run.transfer_difference = real.transfer_difference;
       hold_memory(plan, real, run);
     }

@@ -17,6 +17,7 @@ struct ComparedRun {
   std::int64_t ranks = 0;
   RunComparison times;
   std::vector<double> step_seconds;  ///< of all steps that count
+  double processor_s = 0;            ///< that the step took of all cores together
   int worst_rank = 0;                ///< the one whose plan holds most
   CategoryBytes planned{};           ///< on it, where it holds most
   CategoryBytes measured{};

@@ -107,6 +107,7 @@ int run(int argc, char** argv) {
   add_compare_command(program, action);
   add_train_command(program, action);
   add_generate_command(program, action);
+  add_calibrate_command(program, action);
   add_search_command(program, action);
   add_validate_command(program, action);
   add_models_command(program, action);

@@ -20,9 +20,14 @@ struct DeviceSpec {
   double bf16_flops = 96e9;
   double fp16_flops = 96e9;
   double fp8_flops = 0;
-  double matmul_fraction = 0.9;      ///< of the peak that the best matrix product reaches
-  double attention_fraction = 0.6;   ///< of the peak that fused attention's forward reaches
-  double power_watts = 0;            ///< what the device may draw; 0 = not a limit
+  double matmul_fraction = 0.9;     ///< of the peak that the best matrix product reaches
+  double attention_fraction = 0.6;  ///< of the peak that fused attention's forward reaches
+  double power_watts = 0;           ///< what the device may draw; 0 = not a limit
+  /// Exponentials, tangents and random numbers per second; 0 = never what an operation waits for.
+  double special_rate = 0;
+  /// Speed of compute while this device communicates, where the two share nothing but memory; 0 =
+  /// by the multiprocessors that communication holds.
+  double speed_beside_communication = 0;
   std::int64_t multiprocessors = 1;  ///< that work on tiles of a product at the same time
   std::int64_t memory_bytes = std::int64_t{2} << 30;
   double memory_bandwidth = 6.4e9;  ///< byte/s
@@ -45,6 +50,9 @@ struct ClusterSpec {
   DeviceSpec device;
   std::int64_t nodes = 1;  ///< a node is what intra_node connects: for NVL72, all 72 devices
   std::int64_t devices_per_node = 8;
+  /// Processor cores that the devices of a node share, compute and communication alike; 0 = each
+  /// device has its own.
+  std::int64_t cores_per_node = 0;
   LinkSpec intra_node;
   LinkSpec inter_node{LinkKind::kNetwork, 0.125e9, 50e-6};
   std::int64_t nics_per_node = 1;
@@ -55,6 +63,10 @@ struct ClusterSpec {
 
 /// Peak dense FLOP/s of matrix products in this precision; 0 where the device cannot do it.
 double peak_flops(const DeviceSpec& device, Precision precision);
+
+/// The cluster as each of `ranks` ranks finds it: where a node has fewer cores than ranks, they
+/// take turns; where it has fewer than two per rank, communication takes turns with compute.
+ClusterSpec as_shared(const ClusterSpec& cluster, std::int64_t ranks);
 
 /// All problems of the cluster section by itself, with key paths below "cluster".
 void validate(const ClusterSpec& cluster, Problems& problems);

@@ -90,6 +90,11 @@ void visit_fields(Visitor& v, Spec& device) {
           device.attention_fraction,
           RealRange{1e-3, 1},
           "of the peak that fused attention's forward reaches");
+  v.field("special_rate", device.special_rate, rate, "exponentials per second; 0 = no limit");
+  v.field("speed_beside_communication",
+          device.speed_beside_communication,
+          RealRange{0, 1},
+          "of compute, where cores are not shared; 0 = by the multiprocessors that are held");
   v.field("power_watts", device.power_watts, RealRange{0, 1e6}, "what it may draw; 0 = no limit");
   v.field("multiprocessors",
           device.multiprocessors,
@@ -119,6 +124,10 @@ void visit_fields(Visitor& v, Spec& cluster) {
   v.section("device", cluster.device, "one device");
   v.field("nodes", cluster.nodes, count, "nodes: the devices that intra_node connects");
   v.field("devices_per_node", cluster.devices_per_node, count, "devices of a node");
+  v.field("cores_per_node",
+          cluster.cores_per_node,
+          IntRange{0, kMaxWorldSize},
+          "processor cores that its devices share; 0 = each device has its own");
   v.section("intra_node", cluster.intra_node, "link of a device inside its node");
   v.section("inter_node", cluster.inter_node, "one network card between nodes");
   v.field("nics_per_node", cluster.nics_per_node, count, "network cards of a node");

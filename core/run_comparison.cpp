@@ -65,6 +65,38 @@ double seconds_of(const Span& span) {
   return static_cast<double>(span.ended - span.started) * 1e-9;
 }
 
+double length_of(const TraceStep& step) {
+  return static_cast<double>(step.end - step.begin) * 1e-9;
+}
+
+/// The lower of the two in the middle of an even number.
+template <typename Value>
+double median_over(std::span<const TraceStep> steps, const Value& value) {
+  std::vector<double> values;
+  values.reserve(steps.size());
+  for (const TraceStep& step : steps) {
+    values.push_back(value(step));
+  }
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+void check_steps(const Plan& plan,
+                 const TraceStep& predicted,
+                 std::span<const TraceStep> measured) {
+  check_trace(plan, predicted);
+  if (measured.empty()) {
+    throw BadInputError("comparison", "no measured step");
+  }
+  for (const TraceStep& step : measured) {
+    check_trace(plan, step);
+    if (step.section != predicted.section) {
+      throw BadInputError("comparison", "the steps ran different sections of the plan");
+    }
+  }
+}
+
 void add_to(std::vector<TimesSum>& sums, const TimesSum& one) {
   auto found = std::find_if(
       sums.begin(), sums.end(), [&](const TimesSum& sum) { return sum.name == one.name; });
@@ -119,33 +151,38 @@ std::string family_of(const Plan& plan, const Operation& op) {
   return op.kind == OperationKind::kHost ? "host" : family_of(op.work);
 }
 
-RunComparison compare_run(const Plan& plan, const TraceStep& predicted, const TraceStep& measured) {
-  check_trace(plan, predicted);
-  check_trace(plan, measured);
-  if (predicted.section != measured.section) {
-    throw BadInputError("comparison", "the two steps ran different sections of the plan");
-  }
+RunComparison compare_run(const Plan& plan,
+                          const TraceStep& predicted,
+                          std::span<const TraceStep> measured) {
+  check_steps(plan, predicted, measured);
   RunComparison result;
-  result.predicted_s = static_cast<double>(predicted.end - predicted.begin) * 1e-9;
-  result.measured_s = static_cast<double>(measured.end - measured.begin) * 1e-9;
-  const Section& section = plan.sections[static_cast<std::size_t>(measured.section)];
+  result.predicted_s = length_of(predicted);
+  result.measured_s = median_over(measured, length_of);
+  const Section& section = plan.sections[static_cast<std::size_t>(predicted.section)];
   for (int rank = 0; rank < plan.mesh.world_size(); ++rank) {
-    const Program& program =
-        section.programs[static_cast<std::size_t>(plan.class_of_rank(rank))];
-    const std::vector<Span>& ours = predicted.track(rank).spans;
-    const std::vector<Span>& theirs = measured.track(rank).spans;
-    for (std::size_t i = 0; i < ours.size(); ++i) {
-      if (ours[i].state != SpanState::kDone || theirs[i].state != SpanState::kDone) {
+    const Program& program = section.programs[static_cast<std::size_t>(plan.class_of_rank(rank))];
+    const std::vector<Span>& spans = predicted.track(rank).spans;
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+      const auto was_skipped = [&](const TraceStep& step) {
+        return step.track(rank).spans[i].state != SpanState::kDone;
+      };
+      if (was_skipped(predicted) || std::any_of(measured.begin(), measured.end(), was_skipped)) {
         continue;
       }
-      const Operation& op = program.operations[ours[i].operation];
-      const OperationTimes times{
-          rank, ours[i].operation, kind_of(op), seconds_of(ours[i]), seconds_of(theirs[i])};
-      result.operations.push_back(times);
+      const Operation& op = program.operations[spans[i].operation];
+      const auto seconds = [&](const TraceStep& step) {
+        return seconds_of(step.track(rank).spans[i]);
+      };
+      OperationTimes times{rank,
+                           spans[i].operation,
+                           kind_of(op),
+                           seconds(predicted),
+                           median_over(measured, seconds)};
       const TimesSum one{times.kind, communicates(op), 1, times.predicted_s, times.measured_s};
       add_to(result.kinds, one);
-      add_to(result.families, {family_of(plan, op), one.communication, 1, one.predicted_s,
-                               one.measured_s});
+      add_to(result.families,
+             {family_of(plan, op), one.communication, 1, one.predicted_s, one.measured_s});
+      result.operations.push_back(std::move(times));
     }
   }
   const auto ranks = static_cast<double>(plan.mesh.world_size());

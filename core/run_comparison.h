@@ -1,13 +1,15 @@
 // RunComparison: one step of a plan as it was simulated and as it was run, operation by operation.
 //
 // Of an operation counts the time from its start (all members there) to its end: what it cost, not
-// what it waited for. Families put operations together that cost for the same reason; their sums
-// are means over the ranks, and show where a prediction is off.
+// what it waited for; of several steps the median, for each by itself. Families put operations
+// together that cost for the same reason; their sums are means over the ranks, and show where a
+// prediction is off.
 //
-//   const RunComparison it = compare_run(plan, simulated_step, measured_step);
+//   const RunComparison it = compare_run(plan, simulated_step, measured_steps);
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,8 +36,8 @@ struct TimesSum {
 };
 
 struct RunComparison {
-  double predicted_s = 0;  ///< step time
-  double measured_s = 0;
+  double predicted_s = 0;                  ///< step time
+  double measured_s = 0;                   ///< median
   std::vector<OperationTimes> operations;  ///< by rank, in program order; skipped ones are left out
   std::vector<TimesSum> families;          ///< "products", "attention", ..., "dp all_reduce"
   std::vector<TimesSum> kinds;             ///< "matmul", "norm_grad", "send", ...
@@ -52,7 +54,10 @@ std::string kind_of(const Operation& op);
 /// "optimizer", "copies", "embedding", "host"; of communication group and kind.
 std::string family_of(const Plan& plan, const Operation& op);
 
-/// Both steps must be of the plan's same section. BadInputError when one does not fit the plan.
-RunComparison compare_run(const Plan& plan, const TraceStep& predicted, const TraceStep& measured);
+/// All steps must be of the plan's same section, at least one measured. BadInputError when one does
+/// not fit the plan.
+RunComparison compare_run(const Plan& plan,
+                          const TraceStep& predicted,
+                          std::span<const TraceStep> measured);
 
 }  // namespace lockstep

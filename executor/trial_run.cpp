@@ -1,7 +1,7 @@
 #include "executor/trial_run.h"
 
 #include <algorithm>
-#include <numeric>
+#include <ctime>
 
 #include <fmt/format.h>
 
@@ -45,7 +45,7 @@ class TrialHost final : public Host {
     constexpr std::int64_t kStride = 7919;  // a prime: neighbours are far apart
     auto* const tokens = to.as<std::int64_t>();
     for (std::int64_t i = 0; i < rows; ++i) {
-      tokens[i] = (place.iteration + 31 * place.data_coordinate + i) * kStride % classes_;
+      tokens[i] = (place.iteration + 31 * place.data_coordinate + i * i) * kStride % classes_;
     }
   }
 
@@ -107,20 +107,13 @@ void apply(const MemoryEvent& event, CategoryBytes& bytes) {
   }
 }
 
-std::size_t median_index(const std::vector<double>& values) {
-  std::vector<std::size_t> order(values.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return values[a] < values[b];
-  });
-  return order[order.size() / 2];
+double processor_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
 }  // namespace
-
-double TrialRun::median_s() const {
-  return step_seconds.empty() ? 0 : step_seconds[median_index(step_seconds)];
-}
 
 std::vector<IssuedTransfer> planned_transfers(const Plan& plan,
                                               int rank,
@@ -182,25 +175,25 @@ TrialRun run_trial(const Scenario& scenario, const Plan& plan, const TrialOption
   job.run(*plan.find(SectionKind::kInit), 0);
   const int first = static_cast<int>(plan.variant_of_iteration.size()) - 1 + options.warmup;
   TrialRun result;
-  std::vector<TraceStep> traces;
   std::vector<std::size_t> passed(static_cast<std::size_t>(job.ranks()));
+  double before = 0;
   for (int i = 0; i < first + options.steps && !(options.stop && options.stop()); ++i) {
     forget_transfers(job);
     for (int rank = 0; rank < job.ranks(); ++rank) {
       passed[static_cast<std::size_t>(rank)] = job.device(rank).memory().events().size();
     }
+    before = i == first ? processor_seconds() : before;
     job.run(plan.step(i), i);
     if (i >= first) {
-      traces.push_back(job.trace_step());
-      result.step_seconds.push_back(static_cast<double>(traces.back().end - traces.back().begin) *
-                                    1e-9);
+      result.steps.push_back(job.trace_step());
     }
   }
-  if (traces.empty()) {
+  if (result.steps.empty()) {
     return result;
   }
-  result.step = std::move(traces[median_index(result.step_seconds)]);
-  result.transfer_difference = transfer_difference(plan, job, result.step.section);
+  result.processor_s = (processor_seconds() - before) / static_cast<double>(result.steps.size());
+  const int section = result.steps.back().section;
+  result.transfer_difference = transfer_difference(plan, job, section);
   for (int rank = 0; rank < job.ranks(); ++rank) {
     result.peaks.push_back(
         highest_lent(job.device(rank).memory().events(), passed[static_cast<std::size_t>(rank)]));

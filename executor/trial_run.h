@@ -3,7 +3,7 @@
 //
 //   const Plan plan = make_plan(scenario, {.evaluate = false, .save = false});
 //   const TrialRun run = run_trial(scenario, plan, {});
-//   compare_run(plan, simulated_step, run.step);
+//   compare_run(plan, simulated_step, run.steps);
 #pragma once
 
 #include <functional>
@@ -27,16 +27,15 @@ struct TrialOptions {
 };
 
 struct TrialRun {
-  TraceStep step;                    ///< of those that count, the one of median length
-  std::vector<double> step_seconds;  ///< of those that count, in order
+  std::vector<TraceStep> steps;      ///< those that count, in order
+  double processor_s = 0;            ///< that all threads of this process took for such a step
   std::vector<CategoryBytes> peaks;  ///< by rank: where the device had lent most in a step
   /// First way in which what communicators recorded differs from the plan, in words; "" = none.
   std::string transfer_difference;
-  double median_s() const;
 };
 
 /// Init and steps on this machine. NotSupportedError for what has no kernels; a run that
-/// was stopped before a step that counts has no step_seconds.
+/// was stopped before a step that counts has no steps.
 TrialRun run_trial(const Scenario& scenario, const Plan& plan, const TrialOptions& options);
 
 /// What the program of `rank` in `section` asks of communicator `communicator`, in order.

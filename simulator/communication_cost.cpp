@@ -387,6 +387,9 @@ CommunicationCost message_cost(const LinkCosts& costs,
 }
 
 double compute_speed_beside(const ClusterSpec& cluster, const GroupPlacement& placement) {
+  if (placement.members > 1 && cluster.device.speed_beside_communication > 0) {
+    return cluster.device.speed_beside_communication;
+  }
   if (placement.members <= 1 || cluster.intra_node.kind == LinkKind::kSharedMemory) {
     return 1;
   }

@@ -94,9 +94,13 @@ double product_seconds(const WorkCost& cost, const Rates& rates) {
 }
 
 /// Causal kernels skip the tiles above the diagonal: a half, and half a tile per row.
+double computed_part(const WorkCost& cost, const Efficiency& efficiency) {
+  const double tile = efficiency.flash_tile;
+  return 0.5 * (1 + tile / (static_cast<double>(cost.m) + tile));
+}
+
 double flash_seconds(const WorkCost& cost, const Rates& rates, bool gradient) {
-  const double tile = rates.efficiency.flash_tile;
-  const double computed = 0.5 * (1 + tile / (static_cast<double>(cost.m) + tile));
+  const double computed = computed_part(cost, rates.efficiency);
   const double fraction = rates.device.attention_fraction / rates.device.matmul_fraction;
   return cost.flops * computed /
          (rates.products * fraction * (gradient ? rates.efficiency.flash_backward : 1));
@@ -126,6 +130,35 @@ double plain_attention_seconds(const WorkCost& cost, const Rates& rates, bool gr
   return products + bytes / rates.bandwidth;
 }
 
+/// Exponentials, tangents and random numbers: one per element of an activation, a logit, a mask, a
+/// score; the derivative of a GELU takes a third more than its value.
+double special_functions(Work work,
+                         const WorkCost& cost,
+                         const Shape& shape,
+                         const Efficiency& efficiency) {
+  const double area = static_cast<double>(shape.extent[0]) * static_cast<double>(shape.extent[1]);
+  const double scores =
+      static_cast<double>(cost.batch) * static_cast<double>(cost.m) * static_cast<double>(cost.n);
+  switch (work) {
+    case Work::kGelu:
+    case Work::kSwiGlu:
+    case Work::kDropout:
+    case Work::kLossLocalSums:
+    case Work::kLossFinish:
+      return area;
+    case Work::kGeluGrad:
+    case Work::kSwiGluGrad:
+      return area * 4 / 3;
+    case Work::kFlashAttention:
+    case Work::kFlashAttentionGrad:
+      return scores * computed_part(cost, efficiency);
+    case Work::kAttention:
+      return scores;
+    default:
+      return 0;
+  }
+}
+
 }  // namespace
 
 ComputeCost compute_cost(const DeviceSpec& device,
@@ -150,6 +183,10 @@ ComputeCost compute_cost(const DeviceSpec& device,
     computing = flash_seconds(work_cost, rates, work == Work::kFlashAttentionGrad);
   } else if (work == Work::kAttention || work == Work::kAttentionGrad) {
     computing = plain_attention_seconds(work_cost, rates, work == Work::kAttentionGrad);
+  }
+  // A core that evaluates exponentials does not multiply meanwhile.
+  if (device.special_rate > 0) {
+    computing += special_functions(work, work_cost, shape, efficiency) / device.special_rate;
   }
   ComputeCost cost;
   cost.flops = work_cost.flops;

@@ -77,7 +77,8 @@ int section_index(const Plan& plan, const SimulationOptions& options) {
 Simulation simulate(const Plan& plan,
                     const ClusterSpec& cluster,
                     const SimulationOptions& options) {
-  return simulate(plan, cluster, ClusterCosts(cluster, plan.tf32), options);
+  const ClusterSpec shared = as_shared(cluster, plan.mesh.world_size());
+  return simulate(plan, shared, ClusterCosts(shared, plan.tf32), options);
 }
 
 Simulation simulate(const Plan& plan,

@@ -17,7 +17,7 @@
 #include "core/names.h"
 #include "core/report_text.h"
 #include "executor/calibrate.h"
-#include "executor/safetensors.h"
+#include "executor/files.h"
 #include "kernels/cpu/gemm.h"
 
 namespace lockstep::cli {

@@ -172,9 +172,8 @@ Checkpoint::Checkpoint(const ModelGraph& graph, const std::filesystem::path& fol
     throw BadInputError("checkpoint", path + ": only version 1 is known");
   }
   step_ = integer_of(manifest, "step", path);
-  if (step_ < 0 || folder.filename() != folder_name(step_)) {
-    throw BadInputError("checkpoint",
-                        fmt::format("{}: step {} is not that of its folder", path, step_));
+  if (step_ < 0) {
+    throw BadInputError("checkpoint", fmt::format("{}: step {}", path, step_));
   }
   if (integer_of(manifest, "parameters", path) != graph.parameter_count()) {
     throw BadInputError("checkpoint",

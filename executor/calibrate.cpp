@@ -75,6 +75,7 @@ double time_calls(const Work& work, double budget) {
 double time_on_all(int threads, double budget, const std::function<Work()>& make_work) {
   std::vector<double> times(static_cast<std::size_t>(threads));
   std::vector<std::thread> running;
+  running.reserve(times.size());
   for (double& time : times) {
     running.emplace_back([&] { time = time_calls(make_work(), budget); });
   }
@@ -433,17 +434,16 @@ ClusterSpec cluster_of(const Calibration& calibration, const std::string& when) 
                   when,
                   calibration.ranks,
                   calibration.cores),
-      "fp32_flops: the best of the products of six shapes of layers, FLOP per second of processor "
-      "time; matmul_fraction: their median over it; fp64_flops: median of the same in fp64 over "
-      "matmul_fraction; no 16-bit kernels",
-      "attention_fraction: fused attention, head_dim 64, seq 256, without its exponentials; "
+      "fp32_flops: the best product of six shapes of layers, FLOP per second of processor time",
+      "matmul_fraction: median of the six over the best; fp64_flops: the same in fp64 over it",
+      "attention_fraction: fused attention, head_dim 64, seq 256, without its exponentials",
       "special_rate: GELU of 2^18 floats",
       "memory_bandwidth: a + b into c, 2^20 floats each, on all threads at once",
       "launch_overhead_s: processor time per operation of a training step of width 8",
-      "intra_node: all-reduce and all-gather by groups of 2 and of all threads, and messages: "
-      "1 KiB (lower quartile on the wall) and 4 MiB (processor time), geometric means",
-      "speed_beside_communication: processor time of a product alone over the same beside "
-      "all-reduces; what sharing a core costs follows from cores_per_node",
+      "intra_node: all-reduce, all-gather and messages in groups of 2 and of all, geometric means",
+      "latency_s: 1 KiB, lower quartile on the wall; bandwidth: 4 MiB, processor time",
+      "speed_beside_communication: time of a product alone over the same beside all-reduces",
+      "cores_per_node: what sharing a core costs follows from it",
       "inter_node: not measured (the default of cpu-laptop)"};
   return cluster;
 }

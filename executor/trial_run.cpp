@@ -45,7 +45,8 @@ class TrialHost final : public Host {
     constexpr std::int64_t kStride = 7919;  // a prime: neighbours are far apart
     auto* const tokens = to.as<std::int64_t>();
     for (std::int64_t i = 0; i < rows; ++i) {
-      tokens[i] = (place.iteration + 31 * place.data_coordinate + i * i) * kStride % classes_;
+      tokens[i] =
+          (place.iteration + std::int64_t{31} * place.data_coordinate + i * i) * kStride % classes_;
     }
   }
 

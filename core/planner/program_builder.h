@@ -364,7 +364,7 @@ class ProgramBuilder {
   std::vector<BufferState> state_;
   std::unordered_map<std::uint64_t, std::vector<BufferId>> free_ids_;
   std::vector<OperationId> compute_waits_;  ///< for the next operation of the compute stream
-  std::vector<BufferId> any_free_ids_;  ///< counting: all buffers are interchangeable
+  std::vector<BufferId> any_free_ids_;      ///< counting: all buffers are interchangeable
   QueueNumbering queues_;
   std::vector<std::uint8_t> queue_of_;  ///< by operation of the section
   /// synced_[a][b]: queue a is already ordered after operation synced_[a][b] of queue b.

@@ -39,7 +39,8 @@ TEST_CASE("calibrate: a place that cannot be written and a single rank are refus
 }
 
 TEST_CASE("compare --run: one scenario has every field of the contract") {
-  for (const char* ranks : {"--strategy ddp --dp 2", "--strategy zero2 --dp 3", "--pp 2 --dp 1 --accumulate 2"}) {
+  for (const char* ranks :
+       {"--strategy ddp --dp 2", "--strategy zero2 --dp 3", "--pp 2 --dp 1 --accumulate 2"}) {
     const ProgramResult result =
         run_program(std::string("compare --run --json --strict ") + kSmall + " " + ranks);
     INFO(ranks << "\n" << result.err);

@@ -172,8 +172,7 @@ TEST_CASE("a stage that waits for its input or its peer is in the bubble") {
   });
   step.spans(0, {{0, 0, 0, 3}, {0, 3, 3, 4}, {0, 0, 6, 7}, {0, 7, 7, 9}});
   step.spans(1, {{0, 0, 3, 4}, {0, 4, 4, 6}, {0, 6, 6, 7}});
-  CHECK(text_of(step, 0) ==
-        "0-3 compute #0, 3-6 bubble #2, 6-7 exposed #2, 7-9 compute #3");
+  CHECK(text_of(step, 0) == "0-3 compute #0, 3-6 bubble #2, 6-7 exposed #2, 7-9 compute #3");
   CHECK(text_of(step, 1) ==
         "0-3 bubble #0, 3-4 exposed #0, 4-6 compute #1, 6-7 exposed #2, "
         "7-9 bubble");

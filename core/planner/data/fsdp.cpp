@@ -436,8 +436,8 @@ void ShardedParameters::pack_gradients(ProgramBuilder& b,
   }
 }
 
-/// The root's callback at the end of every backward waits for the last reduce-scatter, and the first
-/// copy-in of the next forward for what the compute stream has waited for.
+/// The root's callback at the end of every backward waits for the last reduce-scatter, and the
+/// first copy-in of the next forward for what the compute stream has waited for.
 void ShardedParameters::end_microbatch(ProgramBuilder& b, const Pass&) {
   if (!keeps_until_last()) {
     wait_pending(b);

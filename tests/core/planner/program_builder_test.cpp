@@ -95,7 +95,8 @@ TEST_CASE("Operations of one stream need no dependencies") {
   CHECK(program.dependencies.empty());
 }
 
-TEST_CASE("A free waits for nothing; the compute stream waits where it is told to, and remembers it") {
+TEST_CASE(
+    "A free waits for nothing; the compute stream waits where it is told to, and remembers it") {
   Bench bench;
   const BufferId x = bench.buffer();
   const OperationId sum = bench.run(Stream::kData, {}, {x});

@@ -51,8 +51,15 @@ std::atomic<bool> aligned_counts{false};
 
 }  // namespace
 
-// Sanitizers have a malloc of their own.
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// Sanitizers have a malloc of their own. g++ says by macros that they are on, clang by a question.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define LOCKSTEP_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define LOCKSTEP_SANITIZED 1
+#endif
+#endif
+#if defined(__GLIBC__) && !defined(LOCKSTEP_SANITIZED)
 #define LOCKSTEP_COUNTS_HEAP 1
 
 namespace {

@@ -50,7 +50,7 @@ void check(const test::AwkwardScenario& each, const test::RunResult& one) {
     CHECK(worst.relative <= 1e-12);
     CHECK(worst_loss(one, many) <= 1e-12);
   } else if (training.optimizer == OptimizerKind::kSgd) {
-    CHECK(worst.ulps <= 8);
+    CHECK(worst.ulps <= LOCKSTEP_PRODUCT_ULPS);
   } else {
     CHECK(worst_loss(one, many) <= 1e-5);
   }

@@ -139,7 +139,7 @@ void Exchange::make_scratch() {
 
 void Exchange::copy(std::byte* to, const std::byte* from, std::int64_t bytes) {
   if (to != from && bytes > 0) {
-    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+    std::memmove(to, from, static_cast<std::size_t>(bytes));
   }
 }
 

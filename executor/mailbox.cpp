@@ -15,7 +15,7 @@ std::int64_t bytes_of(const Transfer& transfer) {
 
 void copy_bytes(void* to, const void* from, std::int64_t bytes) {
   if (bytes > 0) {
-    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+    std::memmove(to, from, static_cast<std::size_t>(bytes));
   }
 }
 

@@ -191,16 +191,22 @@ Binding TraceIndex::binding(const TrackOperation& at) const {
   return binding;
 }
 
+namespace {
+
+/// The last of ascending `operations` before `operation`, or kNoSpan.
+std::uint32_t last_before(const std::vector<std::uint32_t>& operations, std::uint32_t operation) {
+  const auto next = std::lower_bound(operations.begin(), operations.end(), operation);
+  return next == operations.begin() ? kNoSpan : *(next - 1);
+}
+
+}  // namespace
+
 std::uint32_t TraceIndex::computed_before(const TrackOperation& at) const {
-  const std::vector<std::uint32_t>& compute = program(at.track).compute;
-  const auto next = std::lower_bound(compute.begin(), compute.end(), at.operation);
-  return next == compute.begin() ? kNoSpan : *(next - 1);
+  return last_before(program(at.track).compute, at.operation);
 }
 
 std::uint32_t TraceIndex::sync_before(const TrackOperation& at) const {
-  const std::vector<std::uint32_t>& syncs = program(at.track).syncs;
-  const auto next = std::lower_bound(syncs.begin(), syncs.end(), at.operation);
-  return next == syncs.begin() ? kNoSpan : *(next - 1);
+  return last_before(program(at.track).syncs, at.operation);
 }
 
 std::uint32_t TraceIndex::last_operation(int track) const {

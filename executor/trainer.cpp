@@ -205,12 +205,16 @@ std::int64_t Trainer::run(const std::function<bool(const StepMetrics&)>& on_step
   bool goes_on = true;
   while (goes_on && done < options_.steps) {
     StepMetrics metrics = step(done);
-    last_step_ = job_->trace_step();
     ++done;
-    if (every(done, options_.evaluate_every) || done == options_.steps) {
+    const bool evaluates = every(done, options_.evaluate_every) || done == options_.steps;
+    if (evaluates) {
+      last_step_ = job_->trace_step();  // before the evaluation's spans replace the step's
       metrics.evaluation_loss = evaluate(done - 1);
     }
     goes_on = on_step(metrics);
+    if (!goes_on && !evaluates) {
+      last_step_ = job_->trace_step();
+    }
     if (!options_.checkpoints.empty() && every(done, options_.checkpoint_every)) {
       save(done);
       saved = done;

@@ -35,6 +35,11 @@ struct WorkCall {
   std::int64_t extent(int i) const { return shape.extent[i]; }
   bool accumulates() const { return op.has(kAccumulate); }
   double factor_or_one() const { return factor.value_or(1.0); }
+  /// Where `here` tokens begin in the micro-batch: 0 when they are all, else (sequence parallelism)
+  /// they are this rank's part.
+  std::int64_t first_token(std::int64_t here) const {
+    return here < training.micro_batch * training.seq_len ? tensor_coordinate * here : 0;
+  }
   const ModuleDef& module() const { return graph.module(op.module); }
 };
 

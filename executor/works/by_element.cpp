@@ -49,15 +49,12 @@ void dropout(const WorkCall& call) {
   }
   const std::int64_t rows = call.extent(0);
   const std::int64_t columns = call.extent(1);
-  const std::int64_t tokens = call.training.micro_batch * call.training.seq_len;
-  // Sequence parallelism gives a rank some of the micro-batch's tokens.
-  const std::int64_t first = rows < tokens ? call.tensor_coordinate * rows : 0;
   return kernels.dropout(call.in[0].as<T>(),
                          probability,
                          dropout_key(call),
                          y,
                          call.out[1].as<std::uint8_t>(),
-                         {rows, columns, columns, first, 0});
+                         {rows, columns, columns, call.first_token(rows), 0});
 }
 
 template <typename T>

@@ -10,13 +10,6 @@ namespace {
 
 namespace cpu = kernels::cpu;
 
-/// Tokens of the whole micro-batch; a shard of them (sequence parallelism) is this rank's m-th
-/// part.
-std::int64_t first_token(const WorkCall& call, std::int64_t tokens_here) {
-  const std::int64_t tokens = call.training.micro_batch * call.training.seq_len;
-  return tokens_here < tokens ? call.tensor_coordinate * tokens_here : 0;
-}
-
 template <typename T>
 void run_typed(const WorkCall& call) {
   const cpu::Embedding<T>& kernels = cpu::best<cpu::Embedding<T>>();
@@ -40,7 +33,7 @@ void run_typed(const WorkCall& call) {
     const std::int64_t h = call.extent(1);
     const bool forward = call.op.work == Work::kPosition;
     const std::int64_t table = (forward ? in[1] : out[0]).elements / h;
-    const cpu::PositionShape places{m, h, seq, first_token(call, m), table};
+    const cpu::PositionShape places{m, h, seq, call.first_token(m), table};
     return forward
                ? kernels.position(out[0].as<T>(), in[1].as<T>(), places)
                : kernels.position_grad(in[0].as<T>(), out[0].as<T>(), call.accumulates(), places);

@@ -14,10 +14,10 @@
 #include "cli/json_writer.h"
 #include "cli/terminal.h"
 #include "core/io/cluster_io.h"
+#include "core/io/files.h"
 #include "core/names.h"
 #include "core/report_text.h"
 #include "executor/calibrate.h"
-#include "executor/files.h"
 #include "kernels/cpu/gemm.h"
 
 namespace lockstep::cli {
@@ -76,7 +76,7 @@ struct CalibrateCommand {
       fmt::print(stderr, "\r\033[K");
     }
     const ClusterSpec cluster = exec::cluster_of(measured, when_and_where());
-    exec::write_whole(out, {cluster_text(cluster)});
+    write_whole(out, {cluster_text(cluster)}, "calibrate");
     print(json ? as_json(measured, cluster) : as_text(measured, cluster));
     return 0;
   }

@@ -10,10 +10,10 @@
 
 #include "cli/json_writer.h"
 #include "core/error.h"
+#include "core/io/files.h"
 #include "core/io/json_reader.h"
 #include "core/io/scenario_io.h"
 #include "executor/checkpoint.h"
-#include "executor/files.h"
 
 namespace lockstep::cli {
 namespace {
@@ -68,7 +68,7 @@ void RunFolder::open(const Scenario& scenario, const RunSettings& settings, std:
                             fmt::format("{}: cannot be made: {}", path_.string(), error.message()));
   }
   lock();
-  exec::write_whole(scenario_file(), {scenario_text(scenario)});
+  write_whole(scenario_file(), {scenario_text(scenario)}, "train");
   JsonWriter writer;
   writer.begin_object();
   writer.field("data", settings.data);
@@ -76,7 +76,7 @@ void RunFolder::open(const Scenario& scenario, const RunSettings& settings, std:
   writer.field("checkpoint_every", settings.checkpoint_every);
   writer.field("evaluate_every", settings.evaluate_every);
   writer.end_object();
-  exec::write_whole(path_ / kSettings, {writer.text()});
+  write_whole(path_ / kSettings, {writer.text()}, "train");
   open_metrics(steps);
 }
 
@@ -111,7 +111,7 @@ void RunFolder::open_metrics(std::int64_t steps) {
     kept += line + "\n";
   }
   old.close();
-  exec::write_whole(file, {kept});
+  write_whole(file, {kept}, "train");
   metrics_.open(file, std::ios::app);
 }
 
@@ -135,7 +135,7 @@ void RunFolder::add_metrics(const exec::StepMetrics& metrics) {
 }
 
 void RunFolder::save_report(const std::string& json) const {
-  exec::write_whole(path_ / "report.json", {json});
+  write_whole(path_ / "report.json", {json}, "train");
 }
 
 }  // namespace lockstep::cli

@@ -10,9 +10,9 @@
 
 #include "core/check.h"
 #include "core/error.h"
+#include "core/io/files.h"
 #include "core/io/json_reader.h"
 #include "core/parameter_map.h"
-#include "executor/files.h"
 #include "executor/safetensors.h"
 
 namespace lockstep::exec {
@@ -143,7 +143,7 @@ std::filesystem::path CheckpointWriter::publish() {
       graph_.model.name,
       graph_.parameter_count(),
       fmt::join(finished_, ", "));
-  write_whole(partial() / kManifest, {manifest});
+  write_whole(partial() / kManifest, {manifest}, "checkpoint");
   std::filesystem::path whole = folder_ / folder_name(step_);
   std::filesystem::remove_all(whole);
   std::filesystem::rename(partial(), whole);

@@ -8,8 +8,8 @@
 
 #include "core/checksum.h"
 #include "core/error.h"
+#include "core/io/files.h"
 #include "core/io/json_reader.h"
-#include "executor/files.h"
 
 namespace lockstep::exec {
 namespace {
@@ -160,7 +160,7 @@ void write_safetensors(const std::filesystem::path& path, const NamedTensors& te
   for (const auto& each : tensors) {
     parts.push_back(text_of(each.second.data));
   }
-  write_whole(path, parts);
+  write_whole(path, parts, "checkpoint");
 }
 
 NamedTensors read_safetensors(const std::filesystem::path& path) {

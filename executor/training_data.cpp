@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "executor/files.h"
+#include "core/io/files.h"
 
 namespace lockstep::exec {
 namespace {

@@ -14,6 +14,7 @@
 #include "core/check.h"
 #include "core/checksum.h"
 #include "core/error.h"
+#include "core/io/files.h"
 #include "core/io/scenario_io.h"
 #include "core/limits.h"
 #include "core/plan_fingerprint.h"
@@ -378,28 +379,6 @@ std::string read_file(const std::string& path) {
   return bytes;
 }
 
-void write_file(const std::string& path, const std::string& bytes) {
-  const std::string temporary = path + ".part";
-  std::error_code error;
-  {
-    std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-    file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    file.close();
-    if (!file) {
-      error = std::error_code(errno, std::generic_category());
-    }
-  }
-  if (!error) {
-    std::filesystem::rename(temporary, path, error);
-  }
-  if (error) {
-    std::error_code ignored;
-    std::filesystem::remove(temporary, ignored);
-    throw NotSupportedError("trace",
-                            fmt::format("{}: cannot be written: {}", path, error.message()));
-  }
-}
-
 }  // namespace
 
 void seal_trace(std::string& bytes) {
@@ -449,7 +428,7 @@ void save_trace(const std::string& path,
   file.evaluate = plan.find(SectionKind::kEvaluate) != nullptr;
   file.save = plan.find(SectionKind::kSave) != nullptr;
   file.trace = trace;
-  write_file(path, encode_trace(file));
+  write_whole(path, {encode_trace(file)}, "trace");
 }
 
 LoadedTrace load_trace(const std::string& path) {

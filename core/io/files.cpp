@@ -1,4 +1,4 @@
-#include "executor/files.h"
+#include "core/io/files.h"
 
 #include <cerrno>
 #include <cstring>
@@ -12,16 +12,19 @@
 
 #include "core/error.h"
 
-namespace lockstep::exec {
+namespace lockstep {
 namespace {
 
 /// A file descriptor that is closed, and the file removed unless it was kept.
 class TemporaryFile {
  public:
-  explicit TemporaryFile(std::filesystem::path path)
-      : path_(std::move(path)), file_(::open(path_.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644)) {
+  TemporaryFile(const std::filesystem::path& path, std::string_view component)
+      : final_(path),
+        path_(path.string() + ".partial"),
+        component_(component),
+        file_(::open(path_.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644)) {
     if (file_ < 0) {
-      fail("cannot be created");
+      fail(std::strerror(errno));
     }
   }
   TemporaryFile(const TemporaryFile&) = delete;
@@ -37,45 +40,43 @@ class TemporaryFile {
     while (!bytes.empty()) {
       const ssize_t n = ::write(file_, bytes.data(), bytes.size());
       if (n < 0) {
-        fail("cannot be written");
+        fail(std::strerror(errno));
       }
       bytes.remove_prefix(static_cast<std::size_t>(n));
     }
   }
-  void keep_as(const std::filesystem::path& path) {
+  /// Gives the file its name.
+  void keep() {
     if (::fsync(file_) != 0) {
-      fail("cannot be synced");
+      fail(std::strerror(errno));
     }
     ::close(std::exchange(file_, -1));
     std::error_code error;
-    std::filesystem::rename(path_, path, error);
+    std::filesystem::rename(path_, final_, error);
     if (error) {
-      std::filesystem::remove(path_);
-      throw NotSupportedError(
-          "files", fmt::format("{}: cannot be written: {}", path.string(), error.message()));
+      std::error_code ignored;
+      std::filesystem::remove(path_, ignored);
+      fail(error.message());
     }
   }
 
  private:
-  [[noreturn]] void fail(const char* what) const {
-    throw NotSupportedError("files",
-                            fmt::format("{}: {}: {}", path_.string(), what, std::strerror(errno)));
+  [[noreturn]] void fail(const std::string& why) const {
+    throw NotSupportedError(component_,
+                            fmt::format("{}: cannot be written: {}", final_.string(), why));
   }
 
+  std::filesystem::path final_;
   std::filesystem::path path_;
+  std::string_view component_;
   int file_;
 };
 
 }  // namespace
 
-namespace {
-
-/// Whole files lie in memory; devices such as /dev/zero never end.
-constexpr std::size_t kMostBytes = std::size_t{4} << 30;
-
-}  // namespace
-
-std::string read_whole(const std::filesystem::path& path, std::string_view component) {
+std::string read_whole(const std::filesystem::path& path,
+                       std::string_view component,
+                       std::size_t most) {
   std::error_code error;
   const bool folder = std::filesystem::is_directory(path, error);
   std::ifstream file(path, std::ios::binary);
@@ -89,20 +90,22 @@ std::string read_whole(const std::filesystem::path& path, std::string_view compo
   std::vector<char> chunk(std::size_t{1} << 20);
   while (file.read(chunk.data(), static_cast<std::streamsize>(chunk.size())) || file.gcount() > 0) {
     bytes.append(chunk.data(), static_cast<std::size_t>(file.gcount()));
-    if (bytes.size() > kMostBytes) {
+    if (bytes.size() > most) {
       throw BadInputError(component,
-                          fmt::format("{}: has more than {} bytes", path.string(), kMostBytes));
+                          fmt::format("{}: has more than {} bytes", path.string(), most));
     }
   }
   return bytes;
 }
 
-void write_whole(const std::filesystem::path& path, const std::vector<std::string_view>& parts) {
-  TemporaryFile file(path.string() + ".partial");
+void write_whole(const std::filesystem::path& path,
+                 const std::vector<std::string_view>& parts,
+                 std::string_view component) {
+  TemporaryFile file(path, component);
   for (const std::string_view part : parts) {
     file.write(part);
   }
-  file.keep_as(path);
+  file.keep();
 }
 
-}  // namespace lockstep::exec
+}  // namespace lockstep

@@ -1,0 +1,26 @@
+// Whole files: read at once, written under another name, synced and renamed, so that a file is
+// there whole or not at all.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lockstep {
+
+/// Devices such as /dev/zero never end.
+inline constexpr std::size_t kMostFileBytes = std::size_t{4} << 30;
+
+/// BadInputError of `component` for what is no readable file, or has more than `most` bytes.
+std::string read_whole(const std::filesystem::path& path,
+                       std::string_view component,
+                       std::size_t most = kMostFileBytes);
+
+/// Writes `parts` one after the other. NotSupportedError if that cannot be; nothing is left then.
+void write_whole(const std::filesystem::path& path,
+                 const std::vector<std::string_view>& parts,
+                 std::string_view component);
+
+}  // namespace lockstep

@@ -46,7 +46,10 @@ class Tree {
  private:
   int rank_of(int v) const { return (v + root_) % x_.size(); }
   bool is_leaf(int v) const { return 2 * v + 1 >= x_.size(); }
-  static int depth_of(int v) { return std::bit_width(static_cast<unsigned>(v) + 1) - 1; }
+  /// The cast is for libraries older than LWG 3656, where bit_width returns its argument's type.
+  static int depth_of(int v) {
+    return static_cast<int>(std::bit_width(static_cast<unsigned>(v) + 1)) - 1;
+  }
   std::int64_t count_of(std::int64_t p) const {
     return std::min(piece_, op_.elements - p * piece_);
   }

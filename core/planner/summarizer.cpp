@@ -19,19 +19,22 @@ constexpr std::size_t kMostWalks = 2'000;
 constexpr std::size_t kSteps = 512;
 
 /// Operations that agree in all fields, counted together and in order.
+/// What counts are sorted by: the small fields side by side in one number, then the large ones.
+std::tuple<std::uint64_t, std::uint32_t, std::int64_t> sort_key(const OperationCount& count) {
+  std::uint64_t small = 0;
+  const auto append = [&](auto field) { small = small << 8 | static_cast<std::uint8_t>(field); };
+  append(count.kind);
+  append(count.work);
+  append(count.collective);
+  append(count.phase);
+  append(count.stream);
+  append(count.communicator);
+  append(count.dtype);
+  append(count.control);
+  return {small, count.shape, count.elements};
+}
+
 std::vector<OperationCount> merged_counts(std::span<const FragmentCount> parts) {
-  const auto fields = [](const OperationCount& count) {
-    return std::tie(count.kind,
-                    count.work,
-                    count.collective,
-                    count.phase,
-                    count.stream,
-                    count.communicator,
-                    count.dtype,
-                    count.control,
-                    count.shape,
-                    count.elements);
-  };
   std::vector<OperationCount> counts;
   for (const FragmentCount& part : parts) {
     for (OperationCount count : part.fragment->counts) {
@@ -39,12 +42,12 @@ std::vector<OperationCount> merged_counts(std::span<const FragmentCount> parts) 
       counts.push_back(count);
     }
   }
-  std::sort(counts.begin(), counts.end(), [&](const OperationCount& a, const OperationCount& b) {
-    return fields(a) < fields(b);
+  std::sort(counts.begin(), counts.end(), [](const OperationCount& a, const OperationCount& b) {
+    return sort_key(a) < sort_key(b);
   });
   std::size_t last = 0;
   for (std::size_t i = 1; i < counts.size(); ++i) {
-    if (fields(counts[i]) == fields(counts[last])) {
+    if (sort_key(counts[i]) == sort_key(counts[last])) {
       counts[last].count += counts[i].count;
     } else {
       counts[++last] = counts[i];

@@ -42,7 +42,7 @@ const std::vector<std::pair<std::string, DType>> kTypes = {
 
 struct CollectiveCommand {
   std::string kind = "all_reduce";
-  std::string algorithm = "ring";
+  std::string algorithm;  ///< empty: ring, or tree where rings cannot
   std::string dtype = "fp32";
   int ranks = 4;
   int root = 0;
@@ -89,11 +89,15 @@ struct CollectiveCommand {
   }
 
   exec::RecordedCollective wanted() const {
-    exec::RecordedCollective result{.collective = named(kKinds, "--kind", kind),
-                                    .algorithm = named(kAlgorithms, "--algorithm", algorithm),
-                                    .dtype = named(kTypes, "--dtype", dtype),
-                                    .ranks = ranks,
-                                    .root = root};
+    const Collective collective = named(kKinds, "--kind", kind);
+    const bool rooted = collective == Collective::kBroadcast || collective == Collective::kReduce;
+    const std::string usual = rooted ? "tree" : "ring";
+    exec::RecordedCollective result{
+        .collective = collective,
+        .algorithm = named(kAlgorithms, "--algorithm", algorithm.empty() ? usual : algorithm),
+        .dtype = named(kTypes, "--dtype", dtype),
+        .ranks = ranks,
+        .root = root};
     const std::int64_t size = size_of(result.dtype);
     if (bytes % size != 0) {
       throw UsageError(
@@ -127,7 +131,9 @@ void add_collective_command(CLI::App& program, Action& action) {
   app->add_option("--kind",
                   command->kind,
                   "all_reduce (default), reduce_scatter, all_gather, broadcast, reduce");
-  app->add_option("--algorithm", command->algorithm, "ring (default), tree, direct");
+  app->add_option("--algorithm",
+                  command->algorithm,
+                  "ring, tree, direct (default: ring, or tree for broadcast and reduce)");
   app->add_option("--bytes", command->bytes, "of the whole message (default 256, at most 8 MiB)")
       ->check(CLI::Range(std::int64_t{1}, kMostBytes));
   app->add_option("--dtype", command->dtype, "fp32 (default), fp64, bf16, fp16");

@@ -21,7 +21,7 @@ namespace {
 
 /// 1 to 15, so that 16 of them make at most 240: exact in the 8 bits of bf16.
 double value_of(int rank, std::int64_t element) {
-  return static_cast<double>((element + 4 * rank) % 15 + 1);
+  return static_cast<double>((element + std::int64_t{4} * rank) % 15 + 1);
 }
 
 template <typename T>

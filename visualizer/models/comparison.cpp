@@ -1,6 +1,7 @@
 #include "visualizer/models/comparison.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <map>
 #include <tuple>
@@ -113,9 +114,10 @@ TimeWindow carried(const TimeWindow& window,
           : 1;
   const auto moved = [&](Nanoseconds time) {
     const Nanoseconds since = time - from.begin;
-    return to.begin + (stretch == 1
-                           ? since
-                           : static_cast<Nanoseconds>(static_cast<double>(since) * stretch + 0.5));
+    return to.begin +
+           (stretch == 1
+                ? since
+                : static_cast<Nanoseconds>(std::llround(static_cast<double>(since) * stretch)));
   };
   return {moved(window.from), moved(window.to)};
 }

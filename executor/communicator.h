@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/chunk_move.h"
 #include "core/plan.h"
 #include "core/trace.h"
 #include "executor/device.h"
@@ -29,14 +30,6 @@ namespace lockstep::exec {
 /// is computed must not depend on how it was cut into messages.
 enum class Algorithm : std::uint8_t { kAuto, kDirect, kRing, kTree };
 std::string_view name_of(Algorithm algorithm);
-
-/// Where in the plan a transfer comes from: for messages, and held against the other members'.
-/// Indices are compared only between members of one class, since classes have their own programs.
-struct TransferLabel {
-  std::int32_t section = -1;
-  std::int32_t class_index = -1;
-  std::int64_t index = -1;
-};
 
 /// When a transfer got how far, by CLOCK_MONOTONIC; as Span of core/trace.h.
 struct TransferTimes {

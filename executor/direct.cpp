@@ -53,14 +53,14 @@ void reduce_slice(Exchange& x, Slice slice, int first, int last) {
     Sources sources;
     reduce_in_order(op.reduction, op.dtype, x.out(keeper, begin), inputs(x, begin, sources), count);
     for (int k = 0; x.is_observed() && k < x.size(); ++k) {
-      x.report(0, k, x.rank(), x.rank(), bytes, start);
+      x.report({0, k, x.rank(), x.rank(), begin, count, true}, start);
     }
     const Clock::time_point sent = x.is_observed() ? Clock::now() : Clock::time_point();
     for (int k = first; k < last; ++k) {
       Exchange::copy(x.out(k, begin), x.out(keeper, begin), bytes);
     }
     for (int k = first; x.is_observed() && k < last; ++k) {
-      x.report(1, x.rank(), k, x.rank(), bytes, sent);
+      x.report({1, x.rank(), k, x.rank(), begin, count}, sent);
     }
   }
 }
@@ -85,7 +85,7 @@ void reduce_scatter(Exchange& x) {
   Sources sources;
   reduce_in_order(op.reduction, op.dtype, x.out(x.rank()), inputs(x, first, sources), op.elements);
   for (int k = 0; x.is_observed() && k < x.size(); ++k) {
-    x.report(0, k, x.rank(), x.rank(), x.bytes_of(op.elements), start);
+    x.report({0, k, x.rank(), x.rank(), first, op.elements, true}, start);
   }
 }
 
@@ -114,14 +114,17 @@ void each_block(const Exchange& x, Act act) {
 void copy_direct(Exchange& x) {
   const Transfer& op = x.transfer();
   const bool parts = op.collective == Collective::kAllToAll;
-  const std::int64_t bytes = x.bytes_of(parts ? op.elements / x.size() : op.elements);
+  const std::int64_t count = parts ? op.elements / x.size() : op.elements;
+  const std::int64_t bytes = x.bytes_of(count);
   const Clock::time_point start = Clock::now();
   each_block(x, [&](int src, std::int64_t from, std::int64_t to) {
     Exchange::copy(x.out(x.rank(), to), x.in(src, from), bytes);
   });
   if (x.is_observed()) {
-    each_block(x, [&](int src, std::int64_t, std::int64_t) {
-      x.report(0, src, x.rank(), src, bytes, start);
+    // One of the two is 0 unless all send to all, which is a message of all inputs behind another.
+    each_block(x, [&](int src, std::int64_t from, std::int64_t to) {
+      const std::int64_t begin = parts ? src * op.elements + from : from + to;
+      x.report({0, src, x.rank(), src, begin, count}, start);
     });
   }
 }

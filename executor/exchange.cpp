@@ -143,14 +143,15 @@ void Exchange::copy(std::byte* to, const std::byte* from, std::int64_t bytes) {
   }
 }
 
-void Exchange::report(
-    int step, int src, int dst, int chunk, std::int64_t bytes, Clock::time_point begin) {
-  if (src == dst) {
+void Exchange::report(const MovedChunk& moved, Clock::time_point begin) {
+  if (moved.src == moved.dst) {
     return;
   }
+  const std::int64_t bytes = bytes_of(moved.elements);
   Throttle& throttle = world_.throttle();
   if (throttle.is_set()) {
-    world_.sleep_until(throttle.reserve(group_.member(src), group_.member(dst), bytes, begin));
+    world_.sleep_until(
+        throttle.reserve(group_.member(moved.src), group_.member(moved.dst), bytes, begin));
     if (world_.failed()) {
       world_.throw_failure(group_.member(rank_), what());
     }
@@ -158,11 +159,13 @@ void Exchange::report(
   if (world_.options().record_moves) {
     moves_.push_back({transfer_.label,
                       sequence_,
-                      step,
-                      src,
-                      dst,
-                      chunk,
+                      moved.step,
+                      moved.src,
+                      moved.dst,
+                      moved.chunk,
+                      bytes_of(moved.begin),
                       bytes,
+                      moved.reduces,
                       nanoseconds(begin),
                       nanoseconds(Clock::now())});
   }

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "executor/chunk_move.h"
+#include "core/chunk_move.h"
 #include "executor/local_group.h"
 
 namespace lockstep::exec {
@@ -17,6 +17,17 @@ struct MemberCounts {
   std::uint64_t collectives = 0;
   std::uint64_t finishes = 0;
   std::uint64_t steps = 0;
+};
+
+/// A move of one member, as the algorithms say it; begin and elements as in ChunkMove's bytes.
+struct MovedChunk {
+  int step = 0;
+  int src = 0;
+  int dst = 0;
+  int chunk = 0;
+  std::int64_t begin = 0;
+  std::int64_t elements = 0;
+  bool reduces = false;
 };
 
 class Exchange {
@@ -62,19 +73,19 @@ class Exchange {
   /// All members publish this many in all.
   void end_steps(std::uint64_t steps) { counts_.steps += steps; }
 
-  /// Does `work`, which moves `bytes` from member src to dst, and reports it.
+  /// Does `work`, which moves the chunk, and reports it.
   template <typename Work>
-  void move(int step, int src, int dst, int chunk, std::int64_t bytes, Work work) {
+  void move(const MovedChunk& moved, Work work) {
     if (!observed_) {
       work();
       return;
     }
     const Clock::time_point begin = Clock::now();
     work();
-    report(step, src, dst, chunk, bytes, begin);
+    report(moved, begin);
   }
   /// A move that began at `begin` and is done but for the throttle.
-  void report(int step, int src, int dst, int chunk, std::int64_t bytes, Clock::time_point begin);
+  void report(const MovedChunk& moved, Clock::time_point begin);
 
   /// Copies, where the two differ.
   static void copy(std::byte* to, const std::byte* from, std::int64_t bytes);

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "executor/chunk_move.h"
+#include "core/chunk_move.h"
 #include "executor/exchange.h"
 #include "executor/local_group.h"
 

@@ -37,9 +37,8 @@ void reduce_steps(Exchange& x, int left) {
     const Term partial = s == 0 ? Term{x.in(left, begin), factor} : Term{x.out(left, begin)};
     const Term own{x.in(x.rank(), begin), factor};
     std::byte* const to = x.out(x.rank(), begin);
-    x.move(s, left, x.rank(), c, x.bytes_of(count), [&] {
-      reduce_pair(op.reduction, op.dtype, to, partial, own, count);
-    });
+    x.move({s, left, x.rank(), c, begin, count, true},
+           [&] { reduce_pair(op.reduction, op.dtype, to, partial, own, count); });
     if (s == n - 2 && op.reduction == Reduction::kAverage) {
       finish_average(op.dtype, to, count, n);
     }
@@ -54,12 +53,11 @@ void gather_steps(Exchange& x, int left) {
   for (int t = 0; t < n - 1; ++t) {
     const int c = modulo(x.rank() - t, n);
     const std::int64_t begin = chunk_begin(op.elements, c, n);
-    const std::int64_t bytes = x.bytes_of(chunk_begin(op.elements, c + 1, n) - begin);
+    const std::int64_t count = chunk_begin(op.elements, c + 1, n) - begin;
     const auto step = static_cast<std::uint64_t>(n) - 1 + static_cast<std::uint64_t>(t);
     x.await(left, step);
-    x.move(n - 1 + t, left, x.rank(), c, bytes, [&] {
-      Exchange::copy(x.out(x.rank(), begin), x.out(left, begin), bytes);
-    });
+    x.move({n - 1 + t, left, x.rank(), c, begin, count},
+           [&] { Exchange::copy(x.out(x.rank(), begin), x.out(left, begin), x.bytes_of(count)); });
     x.publish(step + 1);
   }
 }
@@ -82,9 +80,8 @@ void all_gather(Exchange& x) {
     const int c = modulo(x.rank() - 1 - t, n);
     x.await(left, static_cast<std::uint64_t>(t));
     const std::byte* const from = t == 0 ? x.in(left) : x.out(left, c * shard);
-    x.move(t, left, x.rank(), c, bytes, [&] {
-      Exchange::copy(x.out(x.rank(), c * shard), from, bytes);
-    });
+    x.move({t, left, x.rank(), c, c * shard, shard},
+           [&] { Exchange::copy(x.out(x.rank(), c * shard), from, bytes); });
     x.publish(static_cast<std::uint64_t>(t) + 1);
   }
   x.finish();
@@ -111,9 +108,8 @@ void reduce_scatter_piece(Exchange& x, std::int64_t begin, std::int64_t count, s
         s == 0 ? Term{x.in(left, offset), factor} : Term{x.scratch(left, (g + 1) % 2)};
     const Term own{x.in(x.rank(), offset), factor};
     std::byte* const to = last ? x.out(x.rank(), begin) : x.scratch(x.rank(), g % 2);
-    x.move(static_cast<int>(g), left, x.rank(), c, x.bytes_of(count), [&] {
-      reduce_pair(op.reduction, op.dtype, to, partial, own, count);
-    });
+    x.move({static_cast<int>(g), left, x.rank(), c, offset, count, true},
+           [&] { reduce_pair(op.reduction, op.dtype, to, partial, own, count); });
     if (last && op.reduction == Reduction::kAverage) {
       finish_average(op.dtype, to, count, n);
     }

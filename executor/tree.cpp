@@ -84,11 +84,13 @@ class Tree {
       const Term theirs =
           is_leaf(child) ? Term{x_.in(rank, p * piece_), factor} : Term{sum(child, p)};
       x_.move(
-          depth_ - depth_of(child),
-          rank,
-          x_.rank(),
-          static_cast<int>(p),
-          x_.bytes_of(count_of(p)),
+          {depth_ - depth_of(child),
+           rank,
+           x_.rank(),
+           static_cast<int>(p),
+           p * piece_,
+           count_of(p),
+           true},
           [&] { reduce_pair(op_.reduction, op_.dtype, sum(v_, p), partial, theirs, count_of(p)); });
       partial = {sum(v_, p)};
     }
@@ -104,11 +106,8 @@ class Tree {
       const bool from_root_input = broadcast && parent_ == root_;
       const std::byte* const from =
           from_root_input ? x_.in(parent_, offset) : x_.out(parent_, offset);
-      x_.move((broadcast ? 0 : depth_) + depth_of(v_) - 1,
-              parent_,
-              x_.rank(),
-              static_cast<int>(p),
-              bytes,
+      const int step = (broadcast ? 0 : depth_) + depth_of(v_) - 1;
+      x_.move({step, parent_, x_.rank(), static_cast<int>(p), offset, count_of(p)},
               [&] { Exchange::copy(x_.out(x_.rank(), offset), from, bytes); });
     } else if (broadcast && x_.has_out(x_.rank())) {
       Exchange::copy(x_.out(x_.rank(), offset), x_.in(x_.rank(), offset), bytes);

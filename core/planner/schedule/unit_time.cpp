@@ -70,6 +70,13 @@ class EndTimes {
   std::vector<std::int64_t> ends_;
 };
 
+/// The stage whose forward or backward makes what is needed.
+std::int32_t maker_of(const Action& need) {
+  return need.kind == ActionKind::kRecvForward    ? need.stage - 1
+         : need.kind == ActionKind::kRecvBackward ? need.stage + 1
+                                                  : need.stage;
+}
+
 /// zbv with fewer than 2P - 1 micro-batches: the same order with holes (zero_bubble_v.cpp). The
 /// peak is at the end of the warm-up, when min(M, 2P - 1 - r) of chunk 0 and min(M, r) of chunk 1
 /// are alive and, if there is one, the next chunk-1 forward starts.
@@ -87,7 +94,8 @@ double UnitTime::bubble_fraction() const {
 }
 
 UnitTime time_schedule(const Schedule& schedule, const UnitCosts& costs) {
-  LOCKSTEP_CHECK(costs.forward >= 0 && costs.backward_input >= 0 && costs.backward_weight >= 0,
+  LOCKSTEP_CHECK(costs.forward >= 0 && costs.backward_input >= 0 && costs.backward_weight >= 0 &&
+                     costs.message >= 0,
                  "a cost is negative");
   const RunOrder run = find_run_order(schedule);
   LOCKSTEP_CHECK(run.cycle.empty(), "dependency cycle: " + describe_cycle(schedule, run.cycle));
@@ -107,7 +115,9 @@ UnitTime time_schedule(const Schedule& schedule, const UnitCosts& costs) {
     std::int64_t start = rank_free[rank];
     if (const std::optional<Action> need = tracker.need_of(action);
         need && is_compute(action.kind)) {
-      start = std::max(start, ends.of(*need));
+      const bool crosses = schedule.rank_of_stage(maker_of(*need)) != place.rank;
+      const std::int64_t message = crosses ? std::int64_t{costs.message} * schedule.chunks : 0;
+      start = std::max(start, ends.of(*need) + message);
     }
     const std::int64_t cost = cost_of(action.kind, costs);
     result.times[rank][index] = {start, start + cost};

@@ -2,7 +2,8 @@
 //
 // Forward, input gradient and weight gradient of one micro-batch cost a whole number on a rank;
 // each of the rank's V chunks takes a V-th of it, so times are counted in ticks of 1/V. Messages
-// are free. This is for reports, lessons and tests; real durations are the simulator's business.
+// are free unless they are given a cost, which delays what waits for them and occupies no rank.
+// This is for reports, lessons and tests; real durations are the simulator's business.
 //
 //     UnitTime t = time_schedule(make_schedule({ScheduleKind::kZbV, 4, 2, 8}));
 //     t.makespan();  // 25.5, and t.bubble_fraction() is 1.5 / 25.5
@@ -20,6 +21,7 @@ struct UnitCosts {
   std::int32_t forward = 1;
   std::int32_t backward_input = 1;
   std::int32_t backward_weight = 1;
+  std::int32_t message = 0;  ///< of every message between ranks, whatever the chunks
 };
 
 struct ActionTime {
@@ -41,7 +43,7 @@ struct UnitTime {
   double bubble_fraction() const;
 };
 
-/// Each action starts when its rank is free and what it needs has ended; others cost nothing.
+/// Each action starts when its rank is free and what it needs is there; others cost nothing.
 UnitTime time_schedule(const Schedule& schedule, const UnitCosts& costs = {});
 
 /// By rank: the most chunk activations alive at once. One lives from the start of the forward to

@@ -134,9 +134,8 @@ struct ShowCommand {
     if (trace.steps.empty()) {
       throw BadInputError("show", "a trace without steps");
     }
-    return file.empty() || iteration == 0
-               ? trace.steps.back()
-               : trace.steps[static_cast<std::size_t>(iteration) - 1];
+    return file.empty() || iteration == 0 ? trace.steps.back()
+                                          : trace.steps[static_cast<std::size_t>(iteration) - 1];
   }
 
   static std::string as_json(const ShownView& shown, const ShowInput& input) {

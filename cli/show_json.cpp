@@ -87,6 +87,61 @@ void write_item(JsonWriter& json, const view::MemoryStack& stack, const view::Me
   json.end_object();
 }
 
+void write_traffic(JsonWriter& json, const char* key, const view::ShardTraffic& it) {
+  json.begin_object(key);
+  json.field("messages", it.messages);
+  json.field("tensor_bytes", it.tensor_bytes);
+  json.field("sent_bytes", it.sent_bytes);
+  json.field("exposed_ns", it.exposed);
+  json.field("waiting_ns", it.waiting);
+  json.end_object();
+}
+
+void write_intervals(JsonWriter& json,
+                     const char* key,
+                     const std::vector<view::ShardInterval>& row,
+                     Nanoseconds begin) {
+  json.begin_array(key);
+  for (const view::ShardInterval& it : row) {
+    json.begin_object();
+    json.field("begin_ns", it.begin - begin);
+    json.field("end_ns", it.end - begin);
+    json.field("stage", name_of(it.stage));
+    json.field("phase", name_of(it.phase));
+    json.field("microbatch", it.microbatch);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_bar(JsonWriter& json, const view::BudgetBar& bar) {
+  json.begin_object();
+  json.field("rank", bar.rank);
+  json.field("count", bar.count);
+  json.field("peak_bytes", bar.peak_bytes);
+  json.field("upper_bound_bytes", bar.upper_bound_bytes);
+  json.field("peak_operation", bar.peak_text);
+  json.begin_array("segments");
+  for (const view::BudgetSegment& it : bar.segments) {
+    json.begin_object();
+    json.field("name", it.name);
+    json.field("margin", it.margin);
+    json.field("bytes", it.bytes());
+    json.begin_array("terms");
+    for (const MemoryTerm& term : it.terms) {
+      json.begin_object();
+      json.field("name", term.name);
+      json.field("bytes", term.bytes);
+      json.field("formula", term.formula);
+      json.end_object();
+    }
+    json.end_array();
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+}
+
 }  // namespace
 
 void write_timeline(JsonWriter& json, const view::Timeline& timeline) {
@@ -111,9 +166,7 @@ void write_timeline(JsonWriter& json, const view::Timeline& timeline) {
   json.end_array();
 }
 
-void write_buckets(JsonWriter& json,
-                   const view::Buckets& buckets,
-                   std::optional<Nanoseconds> at) {
+void write_buckets(JsonWriter& json, const view::Buckets& buckets, std::optional<Nanoseconds> at) {
   json.field("rank", buckets.rank());
   json.field("empty", buckets.why_empty());
   if (!buckets.why_empty().empty()) {
@@ -174,6 +227,77 @@ void write_memory_stack(JsonWriter& json,
   json.begin_array("alive");
   for (const view::MemoryItem& it : stack.alive(shown)) {
     write_item(json, stack, it);
+  }
+  json.end_array();
+}
+
+void write_shards(JsonWriter& json, const view::Shards& shards, std::optional<Nanoseconds> at) {
+  const Nanoseconds begin = shards.whole().from;
+  json.field("rank", shards.rank());
+  json.field("empty", shards.why_empty());
+  if (!shards.why_empty().empty()) {
+    return;
+  }
+  write_traffic(json, "gathers", shards.gathers());
+  write_traffic(json, "reductions", shards.reductions());
+  json.begin_array("units");
+  for (const view::ShardUnit& it : shards.units()) {
+    json.begin_object();
+    json.field("name", it.name);
+    json.field("shards", it.shards);
+    json.field("gathered_bytes", it.gathered_bytes);
+    json.field("shard_bytes", it.shard_bytes);
+    write_intervals(json, "parameters", it.parameters, begin);
+    write_intervals(json, "gradients", it.gradients, begin);
+    json.end_object();
+  }
+  json.end_array();
+  json.begin_array("peak_holders");
+  for (const view::PeakHolder& it : shards.peak_holders()) {
+    json.begin_object();
+    json.field("unit", it.unit);
+    json.field("parameter_bytes", it.parameter_bytes);
+    json.field("gradient_bytes", it.gradient_bytes);
+    json.field("communication_bytes", it.communication_bytes);
+    json.end_object();
+  }
+  json.end_array();
+  if (at) {
+    json.begin_array("state");
+    for (const view::ShardState& it : shards.state(begin + *at)) {
+      json.begin_object();
+      json.field("parameters", name_of(it.parameters));
+      json.field("gradients", it.gradient_interval == nullptr ? "none" : name_of(it.gradients));
+      json.end_object();
+    }
+    json.end_array();
+  }
+}
+
+void write_budget(JsonWriter& json, const view::Budget& budget) {
+  json.begin_array("strategies");
+  for (std::size_t i = 0; i < budget.rows().size(); ++i) {
+    const view::BudgetRow& row = budget.rows()[i];
+    json.begin_object();
+    json.field("strategy", row.words);
+    json.field("refused", row.refused);
+    json.field("note", row.note);
+    if (!row.refused) {
+      json.field("fits", row.fits);
+      json.field("worst_rank", row.worst_rank);
+      json.field("peak_bytes", row.peak_bytes);
+      json.field("device_bytes", row.device_bytes);
+      json.field("step_time_s", row.step_s);
+      json.field("tokens_per_s", row.tokens_per_s);
+      json.field("bubble_fraction", row.bubble);
+      json.field("sent_bytes_per_rank", row.sent_bytes);
+      json.begin_array("bars");
+      for (const view::BudgetBar& bar : budget.bars(i)) {
+        write_bar(json, bar);
+      }
+      json.end_array();
+    }
+    json.end_object();
   }
   json.end_array();
 }

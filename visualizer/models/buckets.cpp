@@ -114,8 +114,7 @@ void Buckets::add_launches(const TraceIndex& index, std::int32_t track) {
                               index.times({track, gradient.filled}).ended});
       parameters_[static_cast<std::size_t>(place)].bytes = gradient.elements * size_of(op.dtype);
     }
-    const auto [at, is_new] =
-        known.emplace(members, static_cast<std::int32_t>(buckets_.size()));
+    const auto [at, is_new] = known.emplace(members, static_cast<std::int32_t>(buckets_.size()));
     launch.bucket = at->second;
     if (is_new) {
       Bucket& bucket = buckets_.emplace_back();
@@ -229,11 +228,11 @@ BucketState Buckets::state_of(std::size_t bucket, Nanoseconds time) const {
       launch.drops.begin(), launch.drops.end(), time, [](Nanoseconds now, const BucketDrop& it) {
         return now < it.filled;
       });
-  state.filled_bytes = bytes_by_drop_[at][static_cast<std::size_t>(come - launch.drops.begin()) - 1];
+  state.filled_bytes =
+      bytes_by_drop_[at][static_cast<std::size_t>(come - launch.drops.begin()) - 1];
   const std::int64_t all_bytes = bytes_by_drop_[at].back();
-  state.filled = all_bytes == 0
-                     ? 1
-                     : static_cast<double>(state.filled_bytes) / static_cast<double>(all_bytes);
+  state.filled =
+      all_bytes == 0 ? 1 : static_cast<double>(state.filled_bytes) / static_cast<double>(all_bytes);
   state.phase = time < launch.full      ? BucketPhase::kFilling
                 : time < launch.started ? BucketPhase::kReady
                 : time < launch.ended   ? BucketPhase::kInFlight

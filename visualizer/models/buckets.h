@@ -35,16 +35,16 @@ struct BucketParameter {
 struct Bucket {
   std::vector<std::int32_t> members;  ///< into parameters(), in the order of the bucket
   std::int64_t member_bytes = 0;
-  std::int64_t bytes = 0;                ///< of the message: with padding
+  std::int64_t bytes = 0;                 ///< of the message: with padding
   std::optional<std::int64_t> cap_bytes;  ///< where it was meant to be closed
 };
 
 /// A parameter's way into its bucket.
 struct BucketDrop {
-  std::int32_t parameter = 0;          ///< into parameters()
-  std::uint32_t operation = kNoSpan;   ///< that wrote the gradient last
-  Nanoseconds ready = 0;               ///< when it ended
-  Nanoseconds filled = 0;              ///< when the gradient lay in the bucket
+  std::int32_t parameter = 0;         ///< into parameters()
+  std::uint32_t operation = kNoSpan;  ///< that wrote the gradient last
+  Nanoseconds ready = 0;              ///< when it ended
+  Nanoseconds filled = 0;             ///< when the gradient lay in the bucket
 };
 
 /// One reduction of a bucket.
@@ -54,13 +54,13 @@ struct BucketLaunch {
   std::uint32_t operation = kNoSpan;
   std::vector<BucketDrop> drops;  ///< in the order in which they came in
   Nanoseconds first_filled = 0;
-  Nanoseconds full = 0;     ///< the last gradient lay in it
+  Nanoseconds full = 0;  ///< the last gradient lay in it
   Nanoseconds issued = 0;
   Nanoseconds arrived = 0;  ///< this rank could have begun
   Nanoseconds started = 0;  ///< all ranks could
   Nanoseconds ended = 0;
-  Nanoseconds exposed = 0;  ///< compute stood still for the transfer (core/time_split.h)
-  Nanoseconds waiting = 0;  ///< compute stood still because others had not arrived
+  Nanoseconds exposed = 0;     ///< compute stood still for the transfer (core/time_split.h)
+  Nanoseconds waiting = 0;     ///< compute stood still because others had not arrived
   std::int32_t last_rank = 0;  ///< that made it start: first of its track
 };
 
@@ -76,8 +76,8 @@ std::string_view name_of(BucketPhase phase);
 struct BucketState {
   BucketPhase phase = BucketPhase::kEmpty;
   std::int64_t filled_bytes = 0;
-  double filled = 0;          ///< fraction of the members' bytes, 0 to 1
-  std::int32_t launch = -1;   ///< into launches(); the one that it fills up for, or the last
+  double filled = 0;         ///< fraction of the members' bytes, 0 to 1
+  std::int32_t launch = -1;  ///< into launches(); the one that it fills up for, or the last
 };
 
 struct BucketSummary {
@@ -129,8 +129,8 @@ class Buckets {
   std::vector<BucketParameter> parameters_;
   std::vector<Bucket> buckets_;
   std::vector<BucketLaunch> launches_;
-  std::vector<std::vector<std::int32_t>> launches_of_;     ///< by bucket
-  std::vector<std::vector<std::int64_t>> bytes_by_drop_;   ///< by launch: sums over its drops
+  std::vector<std::vector<std::int32_t>> launches_of_;    ///< by bucket
+  std::vector<std::vector<std::int64_t>> bytes_by_drop_;  ///< by launch: sums over its drops
   BucketSummary summary_;
 };
 

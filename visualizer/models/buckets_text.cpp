@@ -54,9 +54,9 @@ std::string picture(const Buckets& buckets, const TextOptions& options) {
     width = std::max(width, labels.back().size());
   }
   const int columns =
-      std::max(kFewestColumns,
-               std::max(options.width, kNarrowestText) - static_cast<int>(width));
-  std::vector<std::string> lines(labels.size(), std::string(static_cast<std::size_t>(columns), '.'));
+      std::max(kFewestColumns, std::max(options.width, kNarrowestText) - static_cast<int>(width));
+  std::vector<std::string> lines(labels.size(),
+                                 std::string(static_cast<std::size_t>(columns), '.'));
   for (const BucketLaunch& it : buckets.launches()) {
     std::string& line = lines[static_cast<std::size_t>(it.bucket)];
     mark(line, window, it.first_filled, it.full, ':');
@@ -68,8 +68,7 @@ std::string picture(const Buckets& buckets, const TextOptions& options) {
     }
     mark(line, window, it.started, it.ended, '=');
   }
-  std::string text =
-      std::string(width, ' ') + axis_text(window, columns, options.utf8) + "\n";
+  std::string text = std::string(width, ' ') + axis_text(window, columns, options.utf8) + "\n";
   for (std::size_t i = 0; i < labels.size(); ++i) {
     text += fmt::format("{:<{}}{}\n", labels[i], width, lines[i]);
   }
@@ -122,9 +121,7 @@ std::string state_text(const Buckets& buckets, Nanoseconds at, bool utf8) {
                std::string(name_of(states[i].phase)),
                fmt::format("{:.0f} %", states[i].filled * 100)});
   }
-  return fmt::format("\nat {}:\n{}",
-                     time_text(at - buckets.whole().from, utf8),
-                     table.text("  "));
+  return fmt::format("\nat {}:\n{}", time_text(at - buckets.whole().from, utf8), table.text("  "));
 }
 
 }  // namespace

@@ -15,8 +15,8 @@ bool reduces_over_data(const Plan& plan, const Operation& op) {
   }
   const AxisMask axes = plan.communicators[op.communicator].axes;
   const bool data = axes != 0 && (axes & static_cast<AxisMask>(~kDataAxes)) == 0;
-  return data && (op.collective == Collective::kAllReduce ||
-                  op.collective == Collective::kReduceScatter);
+  return data &&
+         (op.collective == Collective::kAllReduce || op.collective == Collective::kReduceScatter);
 }
 
 class Flow {
@@ -166,11 +166,10 @@ class Flow {
         }
       }
     }
-    std::sort(reduction.gradients.begin(),
-              reduction.gradients.end(),
-              [](const ReducedGradient& a, const ReducedGradient& b) {
-                return a.offset < b.offset;
-              });
+    std::sort(
+        reduction.gradients.begin(),
+        reduction.gradients.end(),
+        [](const ReducedGradient& a, const ReducedGradient& b) { return a.offset < b.offset; });
     if (!reduction.gradients.empty()) {
       found_.push_back(std::move(reduction));
     }
@@ -181,7 +180,7 @@ class Flow {
   const Program& program_;
   std::vector<std::uint32_t> written_;  ///< by parameter: the operation that wrote it last
   std::vector<std::uint32_t> scaled_;   ///< by buffer: the operation that scaled all of it
-  std::vector<std::vector<ReducedGradient>> pieces_;  ///< by buffer, by offset
+  std::vector<std::vector<ReducedGradient>> pieces_;          ///< by buffer, by offset
   std::map<std::uint32_t, std::vector<std::uint32_t>> lent_;  ///< gradients that are views
   std::vector<GradientReduction> found_;
 };

@@ -128,8 +128,8 @@ void MemoryStack::make_tree() {
     const std::size_t left = tree_[2 * i];
     const std::size_t right = tree_[2 * i + 1];
     // Of equals the earlier; children of a row that wraps are not in order.
-    const bool right_wins = totals_[right] > totals_[left] ||
-                            (totals_[right] == totals_[left] && right < left);
+    const bool right_wins =
+        totals_[right] > totals_[left] || (totals_[right] == totals_[left] && right < left);
     tree_[i] = right_wins ? right : left;
   }
 }
@@ -179,12 +179,11 @@ std::vector<MemoryColumn> MemoryStack::columns(const TimeWindow& window, int cou
   }
   const auto first_from = [&](Nanoseconds time) {
     return static_cast<std::size_t>(
-        std::lower_bound(samples_.begin(),
-                         samples_.end(),
-                         time,
-                         [](const MemorySample& sample, Nanoseconds at) {
-                           return sample.time < at;
-                         }) -
+        std::lower_bound(
+            samples_.begin(),
+            samples_.end(),
+            time,
+            [](const MemorySample& sample, Nanoseconds at) { return sample.time < at; }) -
         samples_.begin());
   };
   for (int i = 0; i < count; ++i) {
@@ -243,10 +242,9 @@ std::string MemoryStack::name(const MemoryItem& item) const {
 std::vector<Category> MemoryStack::categories() const {
   std::vector<Category> held;
   for (std::size_t i = 0; i < kCategoryCount; ++i) {
-    const bool ever =
-        std::any_of(samples_.begin(), samples_.end(), [i](const MemorySample& sample) {
-          return sample.bytes[i] > 0;
-        });
+    const bool ever = std::any_of(samples_.begin(),
+                                  samples_.end(),
+                                  [i](const MemorySample& sample) { return sample.bytes[i] > 0; });
     if (ever) {
       held.push_back(static_cast<Category>(i));
     }

@@ -33,12 +33,12 @@ struct MemoryItem {
   std::uint32_t buffer = kNoBuffer;
   Category category = Category::kTemporary;
   std::int64_t bytes = 0;
-  Nanoseconds since = 0;               ///< the step's begin where it was there before
-  Nanoseconds until = 0;               ///< the step's end where it outlives the step
-  std::uint32_t allocated = kNoSpan;   ///< operation of the step; kNoSpan: before it
-  std::uint32_t freed = kNoSpan;       ///< operation of the step; kNoSpan: not in it
-  std::uint32_t module = kNoModule;    ///< that allocated it
-  Phase phase = Phase::kInit;          ///< in which it was allocated
+  Nanoseconds since = 0;              ///< the step's begin where it was there before
+  Nanoseconds until = 0;              ///< the step's end where it outlives the step
+  std::uint32_t allocated = kNoSpan;  ///< operation of the step; kNoSpan: before it
+  std::uint32_t freed = kNoSpan;      ///< operation of the step; kNoSpan: not in it
+  std::uint32_t module = kNoModule;   ///< that allocated it
+  Phase phase = Phase::kInit;         ///< in which it was allocated
   std::int32_t microbatch = -1;
 };
 
@@ -84,10 +84,10 @@ class MemoryStack {
   std::int32_t track_;
   std::int32_t class_;
   std::vector<MemorySample> samples_;
-  std::vector<std::int64_t> totals_;          ///< by sample
-  std::vector<std::size_t> tree_;             ///< of the highest samples: parents before children
-  std::vector<MemoryItem> items_;             ///< in the order in which they were allocated
-  std::vector<std::size_t> items_before_;     ///< by sample: items allocated until then
+  std::vector<std::int64_t> totals_;       ///< by sample
+  std::vector<std::size_t> tree_;          ///< of the highest samples: parents before children
+  std::vector<MemoryItem> items_;          ///< in the order in which they were allocated
+  std::vector<std::size_t> items_before_;  ///< by sample: items allocated until then
   std::vector<std::vector<std::uint32_t>> checkpoints_;  ///< every kEvery samples: items alive
 };
 

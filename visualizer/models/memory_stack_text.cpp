@@ -33,8 +33,7 @@ std::string stack_column(const CategoryBytes& bytes, std::int64_t most) {
 std::string picture(const MemoryStack& stack, const TextOptions& options) {
   const std::int64_t most = std::max<std::int64_t>(1, stack.peak_bytes());
   const std::string title = bytes_text(most);
-  const int columns =
-      std::max(options.width, kNarrowestText) - static_cast<int>(title.size()) - 2;
+  const int columns = std::max(options.width, kNarrowestText) - static_cast<int>(title.size()) - 2;
   std::vector<std::string> stacks;
   for (const MemoryColumn& column : stack.columns(stack.whole(), columns)) {
     stacks.push_back(stack_column(column.bytes, most));
@@ -106,8 +105,7 @@ std::string memory_stack_text(const MemoryStack& stack,
     return "nothing happened: the step is empty\n";
   }
   const std::size_t sample = at ? stack.sample_at(*at) : stack.peak();
-  const Nanoseconds time =
-      (at ? *at : stack.samples()[stack.peak()].time) - stack.whole().from;
+  const Nanoseconds time = (at ? *at : stack.samples()[stack.peak()].time) - stack.whole().from;
   const std::int64_t held = total(stack.samples()[sample].bytes);
   std::string text =
       fmt::format("rank {}: peak {} at {}, at {}\n\n",
@@ -116,8 +114,7 @@ std::string memory_stack_text(const MemoryStack& stack,
                   time_text(stack.samples()[stack.peak()].time - stack.whole().from, options.utf8),
                   stack.peak_text());
   text += picture(stack, options) + "at the peak: " + legend(stack);
-  text += fmt::format(
-      "\nheld at {}: {}\n", time_text(time, options.utf8), bytes_text(held));
+  text += fmt::format("\nheld at {}: {}\n", time_text(time, options.utf8), bytes_text(held));
   return text + held_text(stack, sample, options);
 }
 

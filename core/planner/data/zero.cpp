@@ -59,8 +59,7 @@ void PartitionedOptimizer::assign_buckets(ProgramBuilder& b) {
   } else {
     input.keys = keys;
     input.order = order;
-    fill_buckets(
-        input, zero_bucket_elements(options(), size_of(context_.gradient_dtype)), list);
+    fill_buckets(input, zero_bucket_elements(options(), size_of(context_.gradient_dtype)), list);
   }
   Layout layout;
   for (int k = 0; k < list.count(); ++k) {

@@ -100,13 +100,15 @@ std::string bars_text(const Budget& budget, int width) {
   return text + "  X outside of the plan  ? margins\n";
 }
 
-std::string formulas_text(const Budget& budget, std::size_t row) {
+std::string formulas_text(const Budget& budget, std::size_t row, int width) {
   TextTable table({{"what"}, {"bytes", Align::kRight}, {"formula"}});
   const std::vector<BudgetBar> bars = budget.bars(row);
   for (const BudgetSegment& segment : bars.front().segments) {
     for (const MemoryTerm& term : segment.terms) {
       const std::string kind = segment.category ? segment.name + ": " : "";
-      table.add({kind + term.name, bytes_text(term.bytes), term.formula});
+      table.add({cut_text(kind + term.name, width / 2 - 8),
+                 bytes_text(term.bytes),
+                 cut_text(term.formula, width / 2 - 8)});
     }
   }
   return fmt::format(
@@ -116,10 +118,9 @@ std::string formulas_text(const Budget& budget, std::size_t row) {
 }  // namespace
 
 std::string budget_text(const Budget& budget, const TextOptions& options) {
-  std::string text =
-      table_text(budget) + "\n" + bars_text(budget, std::max(options.width, kNarrowestText));
+  std::string text = table_text(budget) + "\n" + bars_text(budget, width);
   const auto fastest = budget.fastest();
-  return fastest ? text + formulas_text(budget, *fastest) : text + "\nnone of them fits\n";
+  return fastest ? text + formulas_text(budget, *fastest, width) : text + "\nnone of them fits\n";
 }
 
 }  // namespace lockstep::view

@@ -55,6 +55,7 @@ std::string legend(const MemoryStack& stack) {
   std::string text;
   const CategoryBytes& bytes = stack.samples()[stack.peak()].bytes;
   for (const Category category : stack.categories()) {
+    // At the peak a category may hold nothing, and yet be in the picture.
     text += fmt::format("{}{} {} {}",
                         text.empty() ? "" : "  ",
                         letter_of(category),

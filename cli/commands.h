@@ -25,6 +25,7 @@ void add_models_command(CLI::App& program, Action& action);
 void add_clusters_command(CLI::App& program, Action& action);
 void add_collective_command(CLI::App& program, Action& action);
 void add_trace_command(CLI::App& program, Action& action);
+void add_show_command(CLI::App& program, Action& action);
 void add_doctor_command(CLI::App& program, Action& action);
 
 }  // namespace lockstep::cli

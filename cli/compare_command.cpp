@@ -13,16 +13,14 @@
 #include "cli/scenario_flags.h"
 #include "cli/scenario_text.h"
 #include "cli/small_run.h"
-#include "cli/strategy_words.h"
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/io/csv_reader.h"
-#include "core/memory_report.h"
-#include "core/planner/planner.h"
-#include "core/report.h"
 #include "core/report_text.h"
+#include "core/strategy_words.h"
+#include "simulator/compare.h"
 #include "simulator/parallel.h"
-#include "simulator/simulate.h"
+#include "visualizer/models/budget.h"
 
 namespace lockstep::cli {
 namespace {
@@ -39,49 +37,6 @@ constexpr const char* kDescription =
     "With --run they are simulated and run for real on this machine, operation by operation:\n\n"
     "  lockstep calibrate --out here.json && lockstep compare --run --cluster here.json\n"
     "  lockstep compare --run --strategy fsdp --dp 3 --model llama-tiny --json\n";
-
-/// One line of the table.
-struct Compared {
-  std::string words;
-  std::string refused;  ///< why it cannot be; empty when it can
-  Scenario scenario;
-  bool fits = false;
-  std::int64_t peak_bytes = 0;  ///< on the worst rank
-  std::int64_t device_bytes = 0;
-  double step_s = 0;
-  double tokens_per_s = 0;
-  double mfu = 0;
-  double exposed = 0;
-  double bubble = 0;
-  double sent_bytes = 0;  ///< by a rank, mean
-};
-
-void evaluate(Compared& row) {
-  const Problems problems = validate(row.scenario);
-  if (!problems.empty()) {
-    row.refused = problems.one_line();
-    return;
-  }
-  try {
-    const Plan plan = make_plan(row.scenario, {false, false});
-    const MemoryReport memory = memory_report(row.scenario, {.plan = &plan});
-    row.fits = memory.fits();
-    row.peak_bytes = memory.worst().peak_bytes();
-    row.device_bytes = memory.device_bytes;
-    const sim::Simulation run = sim::simulate(plan, row.scenario.cluster);
-    const Report report = make_report(plan, run.trace, report_facts(row.scenario));
-    row.step_s = report.step_time_s();
-    row.tokens_per_s = report.tokens_per_s();
-    row.mfu = report.mfu();
-    row.exposed = report.exposed_fraction();
-    row.bubble = report.bubble_fraction();
-    for (const ReportTraffic& traffic : report.traffic) {
-      row.sent_bytes += traffic.control ? 0 : traffic.sent_bytes;
-    }
-  } catch (const Error& error) {
-    row.refused = error.what();
-  }
-}
 
 /// Ranks of a run when nothing is said, as `lockstep train` has them.
 constexpr std::int64_t kDefaultRanks = 2;
@@ -107,24 +62,25 @@ struct CompareCommand {
     }
     const Scenario given = flags.scenario();
     const std::int64_t count = device_count(given);
-    const Scenario base = with_batch(given, count);
-    std::vector<Compared> rows;
+    const Scenario base = with_shared_batch(given, count);
     const std::vector<std::string> words =
         strategies.empty() ? usual_strategies(base, count) : strategies;
+    std::vector<Scenario> scenarios;
     for (const std::string& each : words) {
-      Compared& row = rows.emplace_back();
-      row.words = each;
-      row.scenario = with_strategy(base, each, count);
+      scenarios.push_back(with_strategy(base, each, count));
     }
+    std::vector<StrategyOutcome> outcomes(words.size());
     {
       const Progress progress("simulating");
-      sim::for_all(rows.size(), sim::thread_count(threads, rows.size()), [&](int, std::size_t i) {
-        evaluate(rows[i]);
+      sim::for_all(words.size(), sim::thread_count(threads, words.size()), [&](int, std::size_t i) {
+        outcomes[i] = sim::compare(words[i], scenarios[i]);
       });
     }
-    print(json ? as_json(rows, count) : csv ? as_csv(rows) : as_text(base, rows, count));
+    const view::Budget budget(outcomes);
+    const std::vector<view::BudgetRow>& rows = budget.rows();
+    print(json ? as_json(rows, count) : csv ? as_csv(rows) : as_text(base, budget, count));
     const bool all_fit =
-        std::all_of(rows.begin(), rows.end(), [](const Compared& row) { return row.fits; });
+        std::all_of(rows.begin(), rows.end(), [](const view::BudgetRow& row) { return row.fits; });
     return strict && !all_fit ? static_cast<int>(ErrorKind::kCheckFailed) : 0;
   }
 
@@ -156,7 +112,7 @@ struct CompareCommand {
       }
     } else {
       const std::int64_t count = devices > 0 ? devices : kDefaultRanks;
-      const Scenario base = with_batch(given, count);
+      const Scenario base = with_shared_batch(given, count);
       for (const std::string& each :
            strategies.empty() ? usual_strategies(base, count) : strategies) {
         runs.push_back(compare_real(with_strategy(base, each, count), each, steps));
@@ -173,19 +129,7 @@ struct CompareCommand {
     return strict && !all_agree ? static_cast<int>(ErrorKind::kCheckFailed) : 0;
   }
 
-  /// All strategies train on the same samples: four micro-batches per device unless it is said.
-  static Scenario with_batch(Scenario base, std::int64_t count) {
-    if (base.training.global_batch == 0) {
-      base.training.global_batch = base.training.accumulate > 1 || base.strategy.world_size() > 1
-                                       ? samples_per_step(base)
-                                       : 4 * count * base.training.micro_batch;
-    }
-    return base;
-  }
-
-  static std::string as_text(const Scenario& base,
-                             const std::vector<Compared>& rows,
-                             std::int64_t count) {
+  static std::string as_text(const Scenario& base, const view::Budget& budget, std::int64_t count) {
     std::string text = workload_line(base, count) + "\n\n";
     TextTable table({{"strategy"},
                      {"fits"},
@@ -196,8 +140,8 @@ struct CompareCommand {
                      {"exposed %", Align::kRight},
                      {"bubble %", Align::kRight},
                      {"sent/rank", Align::kRight}});
-    for (const Compared& row : rows) {
-      if (!row.refused.empty()) {
+    for (const view::BudgetRow& row : budget.rows()) {
+      if (row.refused) {
         table.add({row.words, "-", "-", "-", "-", "-", "-", "-", "-"});
         continue;
       }
@@ -212,37 +156,27 @@ struct CompareCommand {
                  bytes_text(std::llround(row.sent_bytes))});
     }
     text += table.text("  ");
-    for (const Compared& row : rows) {
-      if (!row.refused.empty()) {
-        text += fmt::format("  {}: {}\n", row.words, row.refused);
+    for (const view::BudgetRow& row : budget.rows()) {
+      if (row.refused) {
+        text += fmt::format("  {}: {}\n", row.words, row.note);
       }
     }
-    text += best_text(rows);
-    return text;
+    const auto best = budget.fastest();
+    return text + (best ? fmt::format("\nfastest that fits: {}\n", budget.rows()[*best].words)
+                        : "\nnone of them fits\n");
   }
 
-  static std::string best_text(const std::vector<Compared>& rows) {
-    const Compared* best = nullptr;
-    for (const Compared& row : rows) {
-      if (row.fits && row.refused.empty() && (best == nullptr || row.step_s < best->step_s)) {
-        best = &row;
-      }
-    }
-    return best == nullptr ? "\nnone of them fits\n"
-                           : fmt::format("\nfastest that fits: {}\n", best->words);
-  }
-
-  static std::string as_json(const std::vector<Compared>& rows, std::int64_t count) {
+  static std::string as_json(const std::vector<view::BudgetRow>& rows, std::int64_t count) {
     JsonWriter writer;
     writer.begin_object();
     writer.field("schema_version", 1);
     writer.field("devices", count);
     writer.begin_array("strategies");
-    for (const Compared& row : rows) {
+    for (const view::BudgetRow& row : rows) {
       writer.begin_object();
       writer.field("strategy", row.words);
-      if (!row.refused.empty()) {
-        writer.field("refused", row.refused);
+      if (row.refused) {
+        writer.field("refused", row.note);
       } else {
         writer.field("fits", row.fits);
         writer.field("peak_bytes", row.peak_bytes);
@@ -261,11 +195,11 @@ struct CompareCommand {
     return writer.text();
   }
 
-  static std::string as_csv(const std::vector<Compared>& rows) {
+  static std::string as_csv(const std::vector<view::BudgetRow>& rows) {
     std::string text =
         "strategy,fits,peak_bytes,step_time_s,tokens_per_s,mfu,exposed_fraction,bubble_fraction,"
         "sent_bytes_per_rank,refused\n";
-    for (const Compared& row : rows) {
+    for (const view::BudgetRow& row : rows) {
       text += fmt::format("{},{},{},{:.9g},{:.9g},{:.6g},{:.6g},{:.6g},{:.9g},{}\n",
                           csv_field(row.words),
                           row.fits,
@@ -276,7 +210,7 @@ struct CompareCommand {
                           row.exposed,
                           row.bubble,
                           row.sent_bytes,
-                          csv_field(row.refused));
+                          csv_field(row.refused ? row.note : ""));
     }
     return text;
   }

@@ -114,6 +114,7 @@ int run(int argc, char** argv) {
   add_clusters_command(program, action);
   add_collective_command(program, action);
   add_trace_command(program, action);
+  add_show_command(program, action);
   add_doctor_command(program, action);
   for (CLI::App* command : program.get_subcommands(nullptr)) {
     command->allow_extras();

@@ -71,6 +71,16 @@ std::string ModelGraph::module_name(std::uint32_t id) const {
   return prefix_of(*this, segment_of(id)) + module(id).name;
 }
 
+std::string ModelGraph::segment_name(std::int32_t index) const {
+  const Segment& segment = segments[static_cast<std::size_t>(index)];
+  if (segment.layer < 0) {
+    return index == 0 ? "embedding" : "head";
+  }
+  std::string name = prefix_of(*this, segment);
+  name.pop_back();  // the dot
+  return name;
+}
+
 std::int64_t ModelGraph::parameter_count() const {
   std::int64_t count = 0;
   for (std::int32_t id = 0; id < parameter_total(); ++id) {

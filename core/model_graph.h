@@ -153,8 +153,9 @@ struct ModelGraph {
   const ModuleDef& module(std::uint32_t id) const;
   const ParameterDef& parameter(std::int32_t id) const;
   std::int32_t parameter_total() const { return static_cast<std::int32_t>(parameters.size()); }
-  std::string parameter_name(std::int32_t id) const;  ///< "h.3.attn.qkv.weight"
-  std::string module_name(std::uint32_t id) const;    ///< "h.3.attn.qkv"; "-" for kNoModule
+  std::string parameter_name(std::int32_t id) const;   ///< "h.3.attn.qkv.weight"
+  std::string module_name(std::uint32_t id) const;     ///< "h.3.attn.qkv"; "-" for kNoModule
+  std::string segment_name(std::int32_t index) const;  ///< "h.3", "embedding", "head"
   /// Logical parameters: every element once, tied copies and padding not counted.
   std::int64_t parameter_count() const;
 };

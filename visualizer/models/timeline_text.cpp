@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -13,7 +12,6 @@
 namespace lockstep::view {
 namespace {
 
-constexpr int kNarrowest = 40;
 constexpr int kUsualRanks = 16;
 constexpr char kNothing = '.';
 
@@ -38,32 +36,6 @@ const Look& look_of(Paint paint) {
   return kLooks[static_cast<std::size_t>(paint)];
 }
 
-struct Unit {
-  double nanoseconds;
-  std::string_view name;
-};
-
-Unit unit_of(Nanoseconds time, bool utf8) {
-  if (time < 1'000) {
-    return {1, "ns"};
-  }
-  if (time < 1'000'000) {
-    return {1e3, utf8 ? "\xC2\xB5s" : "us"};
-  }
-  return time < 1'000'000'000 ? Unit{1e6, "ms"} : Unit{1e9, "s"};
-}
-
-/// The smallest of 1, 2, 5, 10, 20, ... that is at least `value`.
-Nanoseconds round_step(Nanoseconds value) {
-  for (Nanoseconds power = 1;; power *= 10) {
-    for (const Nanoseconds digit : {1, 2, 5}) {
-      if (digit * power >= value) {
-        return digit * power;
-      }
-    }
-  }
-}
-
 /// One rank's picture and those of others, below one axis.
 class Picture {
  public:
@@ -78,8 +50,8 @@ class Picture {
       stream_width_ = std::max(stream_width_, std::string_view("memory").size());
     }
     const auto label = static_cast<int>(rank_width_ + stream_width_) + 1;
-    columns_ = std::max(options.width, kNarrowest) - label;
-    columns_ = std::max(columns_, kNarrowest / 4);
+    columns_ = std::max(options.width, kNarrowestText) - label;
+    columns_ = std::max(columns_, kNarrowestText / 4);
   }
 
   std::string draw() {
@@ -103,29 +75,9 @@ class Picture {
     text_ += fmt::format("{:<{}}{:<{}} ", rank, rank_width_, stream, stream_width_);
   }
 
-  /// Ticks at round times, each label at its place.
   std::string axis() const {
-    const Unit unit = unit_of(window_.to, options_.utf8);
-    const int fewest = 12;  // columns between ticks, so that labels do not touch
-    const Nanoseconds step =
-        round_step(std::max<Nanoseconds>(1, window_.length() * fewest / columns_));
-    std::string line(rank_width_ + stream_width_ + 1, ' ');
-    std::size_t column = 0;
-    const Nanoseconds first = (window_.from + step - 1) / step * step;
-    for (Nanoseconds tick = first; tick < window_.to; tick += step) {
-      const auto at = static_cast<std::size_t>((tick - window_.from) * columns_ / window_.length());
-      std::string text = fmt::format("|{:g}", static_cast<double>(tick) / unit.nanoseconds);
-      if (tick == first) {
-        text += fmt::format(" {}", unit.name);
-      }
-      if (at < column || at + text_width(text) > static_cast<std::size_t>(columns_)) {
-        continue;
-      }
-      line.append(at - column, ' ');
-      line += text;
-      column = at + text_width(text);
-    }
-    return line + "\n";
+    return std::string(rank_width_ + stream_width_ + 1, ' ') +
+           axis_text(window_, columns_, options_.utf8) + "\n";
   }
 
   std::string row_text(const TimelineRow& row) {
@@ -204,23 +156,7 @@ class Picture {
     }
     const std::string peak_text = fmt::format(
         "  peak {} at {}", bytes_text(total(peak->bytes)), time_text(peak->time, options_.utf8));
-    return sparkline(high) + peak_text;
-  }
-
-  std::string sparkline(const std::vector<std::int64_t>& values) const {
-    static constexpr std::string_view kBlocks[] = {
-        " ", "\u2581", "\u2582", "\u2583", "\u2584", "\u2585", "\u2586", "\u2587", "\u2588"};
-    static constexpr std::string_view kAscii[] = {" ", "_", ".", ":", "-", "=", "+", "*", "#"};
-    const std::int64_t most =
-        std::max<std::int64_t>(1, *std::max_element(values.begin(), values.end()));
-    std::string text;
-    for (const std::int64_t value : values) {
-      // In eighths of the peak, rounded up: what is there is seen.
-      const double eighths = 8 * static_cast<double>(value) / static_cast<double>(most);
-      const auto level = static_cast<std::size_t>(std::ceil(eighths));
-      text += options_.utf8 ? kBlocks[level] : kAscii[level];
-    }
-    return text;
+    return curve_text(high, options_.utf8) + peak_text;
   }
 
   std::string legend() const {
@@ -242,19 +178,12 @@ class Picture {
   TimeWindow window_;
   std::size_t rank_width_ = 0;
   std::size_t stream_width_ = 0;
-  int columns_ = kNarrowest;
+  int columns_ = kNarrowestText;
   std::array<bool, kPaintCount> used_{};
   std::string text_;
 };
 
 }  // namespace
-
-std::string time_text(Nanoseconds time, bool utf8) {
-  const Unit unit = unit_of(time, utf8);
-  const double value = static_cast<double>(time) / unit.nanoseconds;
-  const int decimals = unit.nanoseconds == 1 || value >= 100 ? 0 : value >= 10 ? 1 : 2;
-  return fmt::format("{:.{}f} {}", value, decimals, unit.name);
-}
 
 std::string timeline_text(const Plan& plan,
                           const TraceStep& step,

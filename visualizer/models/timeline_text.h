@@ -15,6 +15,7 @@
 
 #include "core/plan.h"
 #include "core/trace.h"
+#include "visualizer/models/text_parts.h"
 #include "visualizer/models/timeline.h"
 
 namespace lockstep::view {
@@ -32,8 +33,5 @@ struct TimelineTextOptions {
 std::string timeline_text(const Plan& plan,
                           const TraceStep& step,
                           const TimelineTextOptions& options = {});
-
-/// "12.3 ms": three significant digits in the unit that fits.
-std::string time_text(Nanoseconds time, bool utf8 = false);
 
 }  // namespace lockstep::view

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/planner/data/bucket_caps.h"
+
 namespace lockstep {
 namespace {
 
@@ -10,22 +12,11 @@ namespace {
 /// _sync_module_states, 250 MiB).
 constexpr std::int64_t kBroadcastBytes = 250LL * 1024 * 1024;
 
-DdpBucketOptions bucket_options(const DataStrategy& data) {
-  DdpBucketOptions options;
-  if (data.bucket_mib) {
-    options.cap_bytes = static_cast<std::int64_t>(*data.bucket_mib * 1024 * 1024);
-  }
-  options.find_unused_parameters = data.find_unused_parameters;
-  options.static_graph = data.static_graph;
-  options.ideal = data.ideal;
-  return options;
-}
-
 }  // namespace
 
 Ddp::Ddp(const DataParallelInputs& inputs)
     : ReplicatedParameters(inputs),
-      bucket_options_(bucket_options(options())),
+      bucket_options_(ddp_bucket_options(options())),
       position_of_(weight_.size(), -1) {
   for (int position = 0; position < static_cast<int>(stage_.segments.size()); ++position) {
     for_each_parameter_of(position, [&](std::int32_t parameter) {

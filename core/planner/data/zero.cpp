@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/planner/data/bucket_caps.h"
 #include "core/planner/norm_layout.h"
 
 namespace lockstep {
@@ -48,7 +49,6 @@ void PartitionedOptimizer::assign_buckets(ProgramBuilder& b) {
   BucketInput input;
   input.sizes = sizes;
   BucketList list;
-  const std::int64_t element_size = size_of(context_.gradient_dtype);
   if (options().flavour == ZeroFlavour::kMegatron) {
     MegatronBucketOptions bucketing;
     bucketing.data_parallel = shards();
@@ -59,13 +59,7 @@ void PartitionedOptimizer::assign_buckets(ProgramBuilder& b) {
   } else {
     input.keys = keys;
     input.order = order;
-    const double mib = options().bucket_mib.value_or(25.0);
-    const std::int64_t limit =
-        deepspeed() && !options().bucket_mib
-            ? kIpgBucketElements
-            : std::max<std::int64_t>(1,
-                                     static_cast<std::int64_t>(mib * 1024 * 1024) / element_size);
-    fill_buckets(input, limit, list);
+    fill_buckets(input, zero_bucket_elements(options(), size_of(context_.gradient_dtype)), list);
   }
   Layout layout;
   for (int k = 0; k < list.count(); ++k) {

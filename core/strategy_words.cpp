@@ -1,4 +1,4 @@
-#include "cli/strategy_words.h"
+#include "core/strategy_words.h"
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 #include "core/io/scenario_io.h"
 #include "core/names.h"
 
-namespace lockstep::cli {
+namespace lockstep {
 namespace {
 
 struct ShortName {
@@ -89,6 +89,15 @@ Scenario with_strategy(const Scenario& base, std::string_view words, std::int64_
   return resolved(std::move(scenario));
 }
 
+Scenario with_shared_batch(Scenario base, std::int64_t devices) {
+  if (base.training.global_batch == 0) {
+    base.training.global_batch = base.training.accumulate > 1 || base.strategy.world_size() > 1
+                                     ? samples_per_step(base)
+                                     : 4 * devices * base.training.micro_batch;
+  }
+  return base;
+}
+
 std::vector<std::string> usual_strategies(const Scenario& base, std::int64_t devices) {
   if (devices == 1) {
     return {"ddp"};
@@ -122,4 +131,4 @@ std::vector<std::string> usual_strategies(const Scenario& base, std::int64_t dev
   return list;
 }
 
-}  // namespace lockstep::cli
+}  // namespace lockstep

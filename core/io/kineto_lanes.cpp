@@ -193,9 +193,8 @@ class RankBuilder {
   }
 
   NameId id_name(EventId id) {
-    const EventId named = id - kNamedIds;
-    return id < 0 && named >= 0 && named < static_cast<EventId>(trace_.names.size())
-               ? static_cast<NameId>(named)
+    return id < kNamedIds + static_cast<EventId>(trace_.names.size())
+               ? static_cast<NameId>(id - kNamedIds)
                : trace_.names.intern(std::to_string(id));
   }
 

@@ -126,7 +126,7 @@ class RankWriter {
           R"({}{{"pg_name": "{}", "pg_desc": "{}", "backend_config": "cuda:nccl", "pg_size": {}, "ranks": {}}})",
           i == 0 ? "" : ", ",
           i,
-          group_text(it),
+          group_text(plan_.mesh, it),
           ranks.size(),
           fmt::format("[{}]", fmt::join(ranks, ", ")));
     }
@@ -316,7 +316,7 @@ class RankWriter {
         size,
         scalar_type(op.dtype),
         op.communicator,
-        group_text(group),
+        group_text(plan_.mesh, group),
         list_text(ranks),
         sequence_[op.communicator]++);
     if (!collective) {

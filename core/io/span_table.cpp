@@ -100,7 +100,7 @@ class Table {
     }
     if (is_communication(op)) {
       const Communicator& group = index.communicator(op);
-      row[9] = {group_text(group)};
+      row[9] = {group_text(plan_.mesh, group)};
       row[10] = whole(tensor_bytes(op, group_size(plan_.mesh, group)));
     }
     row[11] = {std::string(name_of(index.span(at).state))};

@@ -107,7 +107,7 @@ class Checker {
 
   void check_metadata(const Json& event, const Thread& thread) {
     const std::string kind = event["name"];
-    const Json& args = event["args"];
+    const Json args = event.value("args", Json::object());
     if (kind == "process_name" || kind == "thread_name") {
       const bool named = args.contains("name") && args["name"].is_string();
       require(named, kind + " without a name");
@@ -128,8 +128,9 @@ class Checker {
 
   void check_counter(const Json& event, std::int64_t pid) {
     time_of(event, "ts");
-    require(event.contains("args") && !event["args"].empty(), "a counter without values");
-    for (const auto& [key, value] : event["args"].items()) {
+    const Json args = event.value("args", Json::object());
+    require(!args.empty(), "a counter without values");
+    for (const auto& [key, value] : args.items()) {
       require(value.is_number(), "a counter value that is no number");
       if (value.is_number()) {
         double& highest = facts_.highest_counter[{pid, key}];
@@ -144,7 +145,7 @@ class Checker {
     require(event.contains("cat") && event["cat"].is_string(), "a flow without cat");
     require(starts || (event.contains("bp") && event["bp"] == "e"),
             "a flow end without bp e binds to the next slice");
-    const FlowKey key{event["id"].dump(), event.value("cat", ""), event["name"]};
+    const FlowKey key{event.value("id", Json()).dump(), event.value("cat", ""), event["name"]};
     auto& ends = starts ? flow_starts_ : flow_ends_;
     require(ends.emplace(key, FlowEnd{thread, time_of(event, "ts")}).second,
             "two flow events of one kind and id: " + event.dump());

@@ -209,6 +209,7 @@ TEST_CASE("exports: a folder of Kineto traces is what Holistic Trace Analysis lo
     const Json json = Json::parse(text);
     int steps = 0;
     int reductions = 0;
+    int replicated = 0;
     for (const Json& event : json["traceEvents"]) {
       const std::string name = event["name"];
       steps += name.rfind("ProfilerStep#", 0) == 0 ? 1 : 0;
@@ -224,14 +225,17 @@ TEST_CASE("exports: a folder of Kineto traces is what Holistic Trace Analysis lo
         for (const char* key : {"In msg nelems", "Out msg nelems", "Group size", "Seq"}) {
           CHECK(event["args"][key].is_number_integer());
         }
-        // Ranks 0, 1 are stage 0: its two replicas.
-        const std::string group = event["args"]["Process Group Ranks"];
-        CHECK((group == (rank < 2 ? "[0, 1]" : "[2, 3]") || group == "[0, 1, 2, 3]"));
+        // Ranks 0, 1 are stage 0, ranks 2, 3 stage 1: two replicas each.
+        if (event["args"]["Process Group Description"] == "dp") {
+          ++replicated;
+          CHECK(event["args"]["Process Group Ranks"] == (rank < 2 ? "[0, 1]" : "[2, 3]"));
+        }
         CHECK(event["args"]["dtype"].is_string());
       }
     }
     CHECK(steps == 1);
     CHECK(reductions > 0);
+    CHECK(replicated > 0);
   }
   for (const fs::directory_entry& file : fs::directory_iterator(out)) {
     CHECK(file.path().extension() == ".gz");

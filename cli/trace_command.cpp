@@ -1,10 +1,10 @@
 // lockstep trace: what a trace file says: the report of a step, its picture, its form for other
 // viewers.
-#include <cerrno>
-#include <cstdio>
-#include <filesystem>
+#include <algorithm>
+#include <iterator>
 #include <memory>
-#include <system_error>
+#include <string_view>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -13,8 +13,13 @@
 #include "cli/report_print.h"
 #include "core/error.h"
 #include "core/io/chrome_trace.h"
+#include "core/io/files.h"
+#include "core/io/kineto_trace.h"
+#include "core/io/memory_snapshot.h"
+#include "core/io/span_table.h"
 #include "core/io/trace_io.h"
 #include "core/memory_report.h"
+#include "core/names.h"
 #include "core/report.h"
 #include "visualizer/models/timeline_text.h"
 
@@ -25,42 +30,59 @@ constexpr const char* kDescription =
     "The report of a trace that simulate or train wrote; its picture; a file for Perfetto.\n\n"
     "  lockstep trace step.lstrace --text\n"
     "  lockstep trace step.lstrace --ranks 0,8 --chrome step.json   (open it at ui.perfetto.dev)\n"
+    "  lockstep trace step.lstrace --format kineto traces/          (a PyTorch profile per rank)\n"
     "  lockstep trace run/trace/rank-all.lstrace --step 3 --json\n";
 
 constexpr std::size_t kNamedRanks = 8;
 
-/// A file that is whole or not there: written beside `path`, then renamed.
-void write_chrome_file(const std::string& path,
-                       const LoadedTrace& loaded,
-                       const std::vector<int>& ranks) {
-  const std::string temporary = path + ".part";
-  const auto refuse = [&](const std::string& why) {
-    std::error_code ignored;
-    std::filesystem::remove(temporary, ignored);
-    throw NotSupportedError("trace", fmt::format("{}: cannot be written: {}", path, why));
-  };
-  std::FILE* file = std::fopen(temporary.c_str(), "wb");
-  if (file == nullptr) {
-    refuse(std::generic_category().message(errno));
+constexpr std::string_view kFormats[] = {"chrome", "kineto", "memory_viz", "csv", "json"};
+
+/// What a form is for, behind "wrote FILE".
+std::string_view use_of(const std::string& format) {
+  return format == "chrome"       ? ": open it at ui.perfetto.dev"
+         : format == "kineto"     ? ": a folder of PyTorch profiles, for Holistic Trace Analysis"
+         : format == "memory_viz" ? ": drop it on pytorch.org/memory_viz, a device per rank"
+                                  : ": a row per span";
+}
+
+void write_text(const TextSink& text,
+                const std::string& format,
+                const LoadedTrace& loaded,
+                const std::vector<int>& ranks) {
+  if (format == "chrome") {
+    write_chrome_trace(text, loaded.plan, loaded.trace, {.ranks = ranks});
+  } else if (format == "memory_viz") {
+    write_memory_snapshot(text, loaded.plan, loaded.trace, ranks);
+  } else if (format == "csv") {
+    write_span_csv(text, loaded.plan, loaded.trace, ranks);
+  } else {
+    write_span_json(text, loaded.plan, loaded.trace, ranks);
   }
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> closer(file, &std::fclose);
-  try {
-    write_chrome_trace(file, loaded.plan, loaded.trace, {.ranks = ranks});
-  } catch (const Error&) {
-    std::error_code ignored;
-    std::filesystem::remove(temporary, ignored);
-    throw;
+}
+
+void write_export(const std::string& format,
+                  const std::string& path,
+                  const LoadedTrace& loaded,
+                  const std::vector<int>& ranks) {
+  if (format == "kineto") {
+    const ClusterSpec& cluster = loaded.scenario.cluster;
+    KinetoOptions options;
+    options.ranks = ranks;
+    options.device = cluster.device.name;
+    options.device_bytes = cluster.device.memory_bytes;
+    options.devices_per_node = static_cast<int>(cluster.devices_per_node);
+    write_kineto_folder(path, loaded.plan, loaded.trace, options);
+    return;
   }
-  std::error_code error;
-  std::filesystem::rename(temporary, path, error);
-  if (error) {
-    refuse(error.message());
-  }
+  WholeFile file(path, "trace");
+  write_text([&](std::string_view text) { file.write(text); }, format, loaded, ranks);
+  file.keep();
 }
 
 struct TraceCommand {
   std::string file;
   std::string chrome;
+  std::vector<std::string> format;  ///< a form, then where it goes
   std::vector<int> ranks;
   int step = 0;  ///< 0: the last
   int width = 0;
@@ -79,9 +101,9 @@ struct TraceCommand {
       report = make_report(loaded.plan, loaded.trace, report_facts(loaded.scenario), step - 1);
       memory = memory_report(loaded.scenario);
     }
-    if (!chrome.empty()) {
-      const Progress progress("writing " + chrome);
-      write_chrome_file(chrome, loaded, ranks);
+    for (const auto& [form, path] : exports()) {
+      const Progress progress("writing " + path);
+      write_export(form, path, loaded, ranks);
     }
     const ReportView view{loaded.scenario, loaded.plan, report, &memory, false};
     if (json) {
@@ -93,7 +115,24 @@ struct TraceCommand {
   }
 
  private:
+  /// Form and path.
+  std::vector<std::pair<std::string, std::string>> exports() const {
+    std::vector<std::pair<std::string, std::string>> all;
+    if (!chrome.empty()) {
+      all.emplace_back("chrome", chrome);
+    }
+    for (std::size_t i = 0; i + 1 < format.size(); i += 2) {
+      all.emplace_back(format[i], format[i + 1]);
+    }
+    return all;
+  }
+
   void check_arguments(const LoadedTrace& loaded) const {
+    for (const auto& [form, path] : exports()) {
+      if (std::find(std::begin(kFormats), std::end(kFormats), form) == std::end(kFormats)) {
+        throw UsageError("flags", "--format: " + not_valid_message(form, kFormats));
+      }
+    }
     const auto steps = static_cast<int>(loaded.trace.steps.size());
     if (step > steps) {
       throw UsageError("flags", fmt::format("--step {}: the trace has {}", step, steps));
@@ -126,8 +165,11 @@ struct TraceCommand {
   }
 
   /// Which ranks the exported file shows, when the flags do not say.
-  std::string chrome_text(const TraceStep& step_shown, int world) const {
-    std::string line = fmt::format("\nwrote {}: open it at ui.perfetto.dev", chrome);
+  std::string exports_text(const TraceStep& step_shown, int world) const {
+    std::string line;
+    for (const auto& [form, path] : exports()) {
+      line += fmt::format("\nwrote {}{}", path, use_of(form));
+    }
     if (!ranks.empty() || step_shown.tracks.size() == static_cast<std::size_t>(world)) {
       return line + "\n";
     }
@@ -163,8 +205,9 @@ struct TraceCommand {
       options.ranks = ranks;
       result += "\n" + view::timeline_text(view.plan, shown_step(trace), options);
     }
-    return chrome.empty() ? result
-                          : result + chrome_text(trace.steps.front(), view.plan.mesh.world_size());
+    return exports().empty()
+               ? result
+               : result + exports_text(trace.steps.front(), view.plan.mesh.world_size());
   }
 };
 
@@ -176,7 +219,12 @@ void add_trace_command(CLI::App& program, Action& action) {
   app->description(kDescription);
   app->add_option("file", command->file, "a trace file")->required()->type_name("FILE");
   app->add_option("--chrome", command->chrome, "write Chrome JSON for Perfetto")->type_name("FILE");
-  app->add_option("--ranks", command->ranks, "ranks of the picture and of --chrome")
+  app->add_option("--format",
+                  command->format,
+                  "write it as chrome, memory_viz, csv or json to a file, as kineto to a folder")
+      ->type_size(2)
+      ->type_name("FORM PATH");
+  app->add_option("--ranks", command->ranks, "ranks of the picture and of what is written")
       ->delimiter(',')
       ->allow_extra_args(false);
   app->add_option("--step", command->step, "1, 2, 3: that step of the trace (default: the last)")

@@ -19,6 +19,7 @@ set(may_tests ${folders})
 # Pairs: a header (regex), the files that may include it (regex).
 set(third_party
   "^nlohmann/"            "^(core/io|tests)/"
+  "^zlib\\.h"              "^(core/io|tests)/"
   "^CLI/"                 "^cli/"
   "^catch2/"              "^tests/support/"
   "^benchmark/"           "^tests/benchmark/"

@@ -1,17 +1,14 @@
 #include "core/io/chrome_trace.h"
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <string>
-#include <system_error>
 
 #include <fmt/format.h>
 
-#include "core/error.h"
+#include "core/io/event_sink.h"
+#include "core/io/export_spans.h"
 #include "core/io/field_writer.h"
 #include "core/memory_timeline.h"
-#include "core/names.h"
 #include "core/plan_text.h"
 #include "core/trace_index.h"
 #include "core/traffic.h"
@@ -19,77 +16,10 @@
 namespace lockstep {
 namespace {
 
-/// Streams, then recvs from earlier and from later stages: they wait beside one another and beside
-/// what the rank sends.
-constexpr int kLanes = kStreamCount + 2;
-constexpr int kStepThread = kLanes + 1;
-constexpr std::size_t kFlushAt = 1U << 16U;
-constexpr std::size_t kLongestName = 160;
-
-/// The lane of an operation of a rank of pipeline stage `stage`.
-int lane_of(const Operation& op, int stage) {
-  return op.kind != OperationKind::kRecv ? static_cast<int>(op.stream)
-         : op.peer < stage               ? kStreamCount
-                                         : kStreamCount + 1;
-}
-
-std::string lane_name(int lane) {
-  return lane < kStreamCount    ? std::string(name_of(static_cast<Stream>(lane)))
-         : lane == kStreamCount ? "recv from earlier stages"
-                                : "recv from later stages";
-}
+constexpr int kStepThread = kExportLanes + 1;
 
 int pid_of(int rank) {
   return rank + 1;
-}
-
-std::string name_json(std::string_view name) {
-  return json_string(printable(name, kLongestName));
-}
-
-/// Events one after the other, commas between.
-class EventSink {
- public:
-  explicit EventSink(std::FILE* file) : file_(file) {}
-
-  void begin() { buffer_ = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":["; }
-  void event(std::string_view json) {
-    buffer_ += first_ ? "\n" : ",\n";
-    buffer_ += json;
-    first_ = false;
-    if (buffer_.size() >= kFlushAt) {
-      flush();
-    }
-  }
-  void end() {
-    buffer_ += "\n]}\n";
-    flush();
-    if (std::fflush(file_) != 0) {
-      refuse();
-    }
-  }
-
- private:
-  void flush() {
-    if (std::fwrite(buffer_.data(), 1, buffer_.size(), file_) != buffer_.size()) {
-      refuse();
-    }
-    buffer_.clear();
-  }
-  [[noreturn]] void refuse() const {
-    throw NotSupportedError("chrome trace",
-                            "cannot be written: " + std::generic_category().message(errno));
-  }
-
-  std::FILE* file_;
-  std::string buffer_;
-  bool first_ = true;
-};
-
-/// Nanoseconds as microseconds: "12.345".
-std::string microseconds(Nanoseconds time) {
-  return time % 1000 == 0 ? std::to_string(time / 1000)
-                          : fmt::format("{}.{:03}", time / 1000, time % 1000);
 }
 
 /// What happens in one step.
@@ -105,15 +35,14 @@ class StepWriter {
   void write_rank(int rank, const ChromeTraceOptions& options) {
     rank_ = rank;
     track_ = step_.track_of_rank[static_cast<std::size_t>(rank)];
-    cursor_.fill(step_.begin);
     slice(kStepThread,
           fmt::format("{} {}", section_text(plan_, step_.section), step_.iteration),
           "step",
           step_.begin,
           step_.end,
           "");
-    for (const std::uint32_t operation : index_.program(track_).operations) {
-      write_operation(operation, options.flows);
+    for (const ExportSpan& span : export_spans(index_, rank)) {
+      write_span(span, options.flows);
     }
     if (options.memory) {
       write_memory();
@@ -121,7 +50,7 @@ class StepWriter {
   }
 
  private:
-  std::string stamp(Nanoseconds time) const { return microseconds(time - zero_); }
+  std::string stamp(Nanoseconds time) const { return microseconds_text(time - zero_); }
 
   void slice(int tid,
              std::string_view name,
@@ -137,21 +66,10 @@ class StepWriter {
         pid_of(rank_),
         tid,
         stamp(begin),
-        microseconds(end - begin),
-        name_json(name),
+        microseconds_text(end - begin),
+        json_string(name),
         category,
         args));
-  }
-
-  /// What it does, and where in the model; micro-batch and phase are arguments, so that viewers can
-  /// add up slices of one name.
-  std::string name_of_operation(const Operation& op) const {
-    const std::string text = operation_text(plan_, index_.track(track_).class_index, op);
-    std::size_t end = text.find(", ");
-    if (op.module != kNoModule && end != std::string::npos) {
-      end = text.find(", ", end + 2);
-    }
-    return text.substr(0, end);
   }
 
   std::string arguments(std::uint32_t operation,
@@ -163,10 +81,11 @@ class StepWriter {
     }
     if (is_communication(op)) {
       const std::int64_t members = group_size(plan_.mesh, index_.communicator(op));
-      text += fmt::format(R"(,"bytes":{},"group size":{},"waited us":{})",
-                          tensor_bytes(op, members),
-                          members,
-                          microseconds(std::max<Nanoseconds>(0, times.started - times.arrived)));
+      text +=
+          fmt::format(R"(,"bytes":{},"group size":{},"waited us":{})",
+                      tensor_bytes(op, members),
+                      members,
+                      microseconds_text(std::max<Nanoseconds>(0, times.started - times.arrived)));
     }
     if (op.has(kControl)) {
       text += R"(,"control":true)";
@@ -174,28 +93,21 @@ class StepWriter {
     return text;
   }
 
-  void write_operation(std::uint32_t operation, bool flows) {
-    const Operation& op = index_.operation({track_, operation});
-    const SpanTimes times = index_.times({track_, operation});
-    const int lane = lane_of(op, plan_.mesh.coordinate(rank_, Axis::kPipeline));
-    const int tid = lane + 1;
-    // Slices of a thread may not overlap, whatever a recorded clock says.
-    Nanoseconds& cursor = cursor_[static_cast<std::size_t>(lane)];
-    const Nanoseconds arrived = std::clamp(times.arrived, cursor, step_.end);
-    const Nanoseconds started = std::clamp(times.started, arrived, step_.end);
-    const Nanoseconds ended = std::clamp(times.ended, started, step_.end);
+  void write_span(const ExportSpan& span, bool flows) {
+    const Operation& op = index_.operation({track_, span.operation});
+    const int tid = span.lane + 1;
     const bool message = is_communication(op);
-    const std::string name = name_of_operation(op);
+    const std::string name = export_name(plan_, index_.track(track_).class_index, op);
     if (message) {
-      slice(tid, "wait: " + name, "waiting", arrived, started, "");
+      slice(tid, "wait: " + name, "waiting", span.arrived, span.started, "");
     }
     const char* category = message                           ? "communication"
                            : op.kind == OperationKind::kHost ? "host"
                                                              : "compute";
-    slice(tid, name, category, started, ended, arguments(operation, op, times));
-    cursor = ended;
+    const SpanTimes times = index_.times({track_, span.operation});
+    slice(tid, name, category, span.started, span.ended, arguments(span.operation, op, times));
     if (flows && message && op.kind != OperationKind::kCollective) {
-      write_flow(operation, op, started);
+      write_flow(span.operation, op, span.started);
     }
   }
 
@@ -217,7 +129,7 @@ class StepWriter {
         R"({{"ph":"{}","pid":{},"tid":{},"ts":{},"id":{},"name":"message of step {}","cat":"flow"{}}})",
         sends ? "s" : "f",
         pid_of(rank_),
-        lane_of(op, plan_.mesh.coordinate(rank_, Axis::kPipeline)) + 1,
+        export_lane(op, plan_.mesh.coordinate(rank_, Axis::kPipeline)) + 1,
         stamp(started),
         (sender << 32U) | (sends ? operation : other.operation),
         step_.iteration,
@@ -256,10 +168,9 @@ class StepWriter {
   EventSink& sink_;
   int rank_ = 0;
   int track_ = 0;
-  std::array<Nanoseconds, kLanes> cursor_{};
 };
 
-void write_names(EventSink& sink, int rank, const std::array<bool, kLanes>& used) {
+void write_names(EventSink& sink, int rank, const ExportLanes& used) {
   const int pid = pid_of(rank);
   const auto metadata = [&](int tid, std::string_view kind, std::string_view args) {
     sink.event(fmt::format(
@@ -269,62 +180,26 @@ void write_names(EventSink& sink, int rank, const std::array<bool, kLanes>& used
   metadata(1, "process_sort_index", fmt::format(R"("sort_index":{})", rank));
   metadata(kStepThread, "thread_name", R"("name":"step")");
   metadata(kStepThread, "thread_sort_index", R"("sort_index":0)");
-  for (int lane = 0; lane < kLanes; ++lane) {
+  for (int lane = 0; lane < kExportLanes; ++lane) {
     if (used[static_cast<std::size_t>(lane)]) {
       const int tid = lane + 1;
-      metadata(tid, "thread_name", fmt::format(R"("name":"{}")", lane_name(lane)));
+      metadata(tid, "thread_name", fmt::format(R"("name":"{}")", export_lane_name(lane)));
       metadata(tid, "thread_sort_index", fmt::format(R"("sort_index":{})", tid));
     }
   }
 }
 
-std::array<bool, kLanes> lanes_of(const Plan& plan, const Trace& trace, int rank) {
-  std::array<bool, kLanes> used{};
-  const int stage = plan.mesh.coordinate(rank, Axis::kPipeline);
-  for (const TraceStep& step : trace.steps) {
-    const Section& section = plan.sections[static_cast<std::size_t>(step.section)];
-    const auto index = static_cast<std::size_t>(plan.class_of_rank(rank));
-    for (const Operation& op : section.programs[index].operations) {
-      used[static_cast<std::size_t>(lane_of(op, stage))] = true;
-    }
-  }
-  return used;
-}
-
-std::vector<int> chosen_ranks(const Plan& plan, const Trace& trace, std::vector<int> ranks) {
-  if (ranks.empty()) {
-    for (const TraceTrack& track : trace.steps.front().tracks) {
-      ranks.push_back(track.ranks.front());
-    }
-  }
-  std::sort(ranks.begin(), ranks.end());
-  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
-  for (const int rank : ranks) {
-    if (rank < 0 || rank >= plan.mesh.world_size()) {
-      throw UsageError("chrome trace",
-                       fmt::format("rank {}: there are {}, from 0", rank, plan.mesh.world_size()));
-    }
-  }
-  return ranks;
-}
-
 }  // namespace
 
-void write_chrome_trace(std::FILE* file,
+void write_chrome_trace(const TextSink& text,
                         const Plan& plan,
                         const Trace& trace,
                         const ChromeTraceOptions& options) {
-  if (trace.steps.empty()) {
-    throw BadInputError("trace", "it holds no step");
-  }
-  for (const TraceStep& step : trace.steps) {
-    check_trace(plan, step);
-  }
-  const std::vector<int> ranks = chosen_ranks(plan, trace, options.ranks);
-  EventSink sink(file);
-  sink.begin();
+  const std::vector<int> ranks = export_ranks(plan, trace, options.ranks);
+  EventSink sink(text);
+  sink.begin("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
   for (const int rank : ranks) {
-    write_names(sink, rank, lanes_of(plan, trace, rank));
+    write_names(sink, rank, export_lanes(plan, trace, rank));
   }
   for (const TraceStep& step : trace.steps) {
     StepWriter writer(plan, step, trace.steps.front().begin, ranks, sink);
@@ -332,7 +207,7 @@ void write_chrome_trace(std::FILE* file,
       writer.write_rank(rank, options);
     }
   }
-  sink.end();
+  sink.end("\n]}\n");
 }
 
 }  // namespace lockstep

@@ -9,9 +9,9 @@
 // Written as it goes, so memory does not grow with the trace.
 #pragma once
 
-#include <cstdio>
 #include <vector>
 
+#include "core/io/files.h"
 #include "core/plan.h"
 #include "core/trace.h"
 
@@ -24,8 +24,8 @@ struct ChromeTraceOptions {
 };
 
 /// Writes all steps. UsageError for a rank that does not exist, BadInputError when the trace does
-/// not fit the plan, NotSupportedError when the file cannot be written.
-void write_chrome_trace(std::FILE* file,
+/// not fit the plan, and what the sink throws.
+void write_chrome_trace(const TextSink& text,
                         const Plan& plan,
                         const Trace& trace,
                         const ChromeTraceOptions& options = {});

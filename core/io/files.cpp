@@ -13,66 +13,52 @@
 #include "core/error.h"
 
 namespace lockstep {
-namespace {
+WholeFile::WholeFile(const std::filesystem::path& path, std::string_view component)
+    : final_(path),
+      path_(path.string() + ".partial"),
+      component_(component),
+      file_(::open(path_.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644)) {
+  if (file_ < 0) {
+    fail(std::strerror(errno));
+  }
+}
 
-/// A file descriptor that is closed, and the file removed unless it was kept.
-class TemporaryFile {
- public:
-  TemporaryFile(const std::filesystem::path& path, std::string_view component)
-      : final_(path),
-        path_(path.string() + ".partial"),
-        component_(component),
-        file_(::open(path_.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644)) {
-    if (file_ < 0) {
+WholeFile::~WholeFile() {
+  if (file_ >= 0) {
+    ::close(file_);
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+  }
+}
+
+void WholeFile::write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(file_, bytes.data(), bytes.size());
+    if (n < 0) {
       fail(std::strerror(errno));
     }
+    bytes.remove_prefix(static_cast<std::size_t>(n));
   }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile() {
-    if (file_ >= 0) {
-      ::close(file_);
-      std::error_code ignored;
-      std::filesystem::remove(path_, ignored);
-    }
-  }
-  void write(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t n = ::write(file_, bytes.data(), bytes.size());
-      if (n < 0) {
-        fail(std::strerror(errno));
-      }
-      bytes.remove_prefix(static_cast<std::size_t>(n));
-    }
-  }
-  /// Gives the file its name.
-  void keep() {
-    if (::fsync(file_) != 0) {
-      fail(std::strerror(errno));
-    }
-    ::close(std::exchange(file_, -1));
-    std::error_code error;
-    std::filesystem::rename(path_, final_, error);
-    if (error) {
-      std::error_code ignored;
-      std::filesystem::remove(path_, ignored);
-      fail(error.message());
-    }
-  }
+}
 
- private:
-  [[noreturn]] void fail(const std::string& why) const {
-    throw NotSupportedError(component_,
-                            fmt::format("{}: cannot be written: {}", final_.string(), why));
+void WholeFile::keep() {
+  if (::fsync(file_) != 0) {
+    fail(std::strerror(errno));
   }
+  ::close(std::exchange(file_, -1));
+  std::error_code error;
+  std::filesystem::rename(path_, final_, error);
+  if (error) {
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+    fail(error.message());
+  }
+}
 
-  std::filesystem::path final_;
-  std::filesystem::path path_;
-  std::string_view component_;
-  int file_;
-};
-
-}  // namespace
+void WholeFile::fail(const std::string& why) const {
+  throw NotSupportedError(component_,
+                          fmt::format("{}: cannot be written: {}", final_.string(), why));
+}
 
 std::string read_whole(const std::filesystem::path& path,
                        std::string_view component,
@@ -101,7 +87,7 @@ std::string read_whole(const std::filesystem::path& path,
 void write_whole(const std::filesystem::path& path,
                  const std::vector<std::string_view>& parts,
                  std::string_view component) {
-  TemporaryFile file(path, component);
+  WholeFile file(path, component);
   for (const std::string_view part : parts) {
     file.write(part);
   }

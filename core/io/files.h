@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,30 @@ inline constexpr std::size_t kMostFileBytes = std::size_t{4} << 30;
 std::string read_whole(const std::filesystem::path& path,
                        std::string_view component,
                        std::size_t most = kMostFileBytes);
+
+/// Where a writer's text goes, piece by piece.
+using TextSink = std::function<void(std::string_view)>;
+
+/// A file that grows under another name until keep() gives it its own; without keep() nothing is
+/// left. NotSupportedError of `component` if it cannot be written.
+class WholeFile {
+ public:
+  WholeFile(const std::filesystem::path& path, std::string_view component);
+  WholeFile(const WholeFile&) = delete;
+  WholeFile& operator=(const WholeFile&) = delete;
+  ~WholeFile();
+  void write(std::string_view bytes);
+  /// Syncs and renames.
+  void keep();
+
+ private:
+  [[noreturn]] void fail(const std::string& why) const;
+
+  std::filesystem::path final_;
+  std::filesystem::path path_;
+  std::string component_;
+  int file_;
+};
 
 /// Writes `parts` one after the other. NotSupportedError if that cannot be; nothing is left then.
 void write_whole(const std::filesystem::path& path,

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/io/kineto_reader.h"
 #include "core/io/trace_io.h"
 #include "core/planner/planner.h"
 #include "tests/cli/run_program.h"
@@ -100,11 +101,33 @@ TEST_CASE("trace: writes Chrome JSON that passes the checker, whole or not at al
   CHECK(facts.problems == std::vector<std::string>{});
   CHECK(facts.processes.size() == 2);
   CHECK(facts.flows == 6);
-  CHECK_FALSE(std::filesystem::exists(out + ".part"));
+  CHECK_FALSE(std::filesystem::exists(out + ".partial"));
   std::filesystem::remove(out);
   const ProgramResult nowhere = run_program("trace " + disk.path() + " --chrome /nowhere/x.json");
   CHECK(nowhere.code == 7);
   CHECK_THAT(nowhere.err, ContainsSubstring("cannot be written"));
+}
+
+TEST_CASE("trace: writes every form where it is told to") {
+  const TraceOnDisk disk;
+  const std::string base = disk.path();
+  const ProgramResult run =
+      run_program("trace " + base + " --format kineto " + base + ".d --format memory_viz " + base +
+                  ".pickle --format csv " + base + ".csv --format json " + base + ".json");
+  INFO(run.err);
+  REQUIRE(run.code == 0);
+  CHECK_THAT(run.out, ContainsSubstring("pytorch.org/memory_viz"));
+  const ImportedTrace trace = import_kineto({base + ".d"});
+  CHECK(trace.ranks.size() == 4);
+  CHECK(text_of(base + ".pickle").substr(0, 2) == "\x80\x02");
+  CHECK(text_of(base + ".csv").rfind("step,", 0) == 0);
+  CHECK(Json::parse(text_of(base + ".json"))["rows"].size() > 10);
+  for (const char* ending : {".d", ".pickle", ".csv", ".json"}) {
+    std::filesystem::remove_all(base + ending);
+  }
+  const ProgramResult wrong = run_program("trace " + base + " --format cromium x");
+  CHECK(wrong.code == 2);
+  CHECK_THAT(wrong.err, ContainsSubstring("nearest is \"chrome\""));
 }
 
 TEST_CASE("trace: refuses wrong files with exit code 3 and wrong flags with 2, in one line") {

@@ -74,7 +74,6 @@ class Checker {
     }
     const auto value = event[key].get<std::int64_t>();
     require(value >= 0 && value <= 0xffffffffLL, std::string(key) + " is no uint32");
-    require(value != 0, std::string(key) + " 0 is rewritten by the importer");
     return value;
   }
 
@@ -87,6 +86,7 @@ class Checker {
     require(!event["name"].get<std::string>().empty(), "an empty name");
     require(!event.contains("args") || event["args"].is_object(), "args that are no object");
     const Thread thread{id_of(event, "pid"), id_of(event, "tid")};
+    require(thread.first == 0 || thread.second != 0, "tid 0 is rewritten to the pid");
     const std::string phase = event["ph"];
     if (phase == "M") {
       check_metadata(event, thread);
@@ -107,7 +107,7 @@ class Checker {
 
   void check_metadata(const Json& event, const Thread& thread) {
     const std::string kind = event["name"];
-    const Json& args = event["args"];
+    const Json args = event.value("args", Json::object());
     if (kind == "process_name" || kind == "thread_name") {
       const bool named = args.contains("name") && args["name"].is_string();
       require(named, kind + " without a name");
@@ -121,15 +121,16 @@ class Checker {
     } else if (kind == "process_sort_index" || kind == "thread_sort_index") {
       require(args.contains("sort_index") && args["sort_index"].is_number_integer(),
               kind + " without a whole sort_index");
-    } else {
-      require(false, "metadata that the importer ignores: " + kind);
+    } else if (kind != "process_labels") {  // ignored, but what Kineto writes
+      require(false, "metadata that the importer does not know: " + kind);
     }
   }
 
   void check_counter(const Json& event, std::int64_t pid) {
     time_of(event, "ts");
-    require(event.contains("args") && !event["args"].empty(), "a counter without values");
-    for (const auto& [key, value] : event["args"].items()) {
+    const Json args = event.value("args", Json::object());
+    require(!args.empty(), "a counter without values");
+    for (const auto& [key, value] : args.items()) {
       require(value.is_number(), "a counter value that is no number");
       if (value.is_number()) {
         double& highest = facts_.highest_counter[{pid, key}];
@@ -144,7 +145,7 @@ class Checker {
     require(event.contains("cat") && event["cat"].is_string(), "a flow without cat");
     require(starts || (event.contains("bp") && event["bp"] == "e"),
             "a flow end without bp e binds to the next slice");
-    const FlowKey key{event["id"].dump(), event.value("cat", ""), event["name"]};
+    const FlowKey key{event.value("id", Json()).dump(), event.value("cat", ""), event["name"]};
     auto& ends = starts ? flow_starts_ : flow_ends_;
     require(ends.emplace(key, FlowEnd{thread, time_of(event, "ts")}).second,
             "two flow events of one kind and id: " + event.dump());

@@ -33,6 +33,9 @@ struct GenerateCommand {
     }
     const RunFolder folder(out, true);
     const Scenario scenario = load_scenario(folder.scenario_file().string());
+    if (scenario.model.family == ModelFamily::kMlp) {
+      throw NotSupportedError("generate", "an MLP tells classes apart, it writes no text");
+    }
     const std::filesystem::path newest = exec::latest_checkpoint(folder.checkpoints());
     const auto graph = build_model_graph(scenario.model, scenario.training);
     const exec::Checkpoint checkpoint(*graph, newest);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <new>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/terminal.h"
 #include "core/error.h"
 #include "core/names.h"
 
@@ -123,7 +125,10 @@ int run(int argc, char** argv) {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {  // --help, --version
-      return program.exit(error);
+      std::ostringstream text;
+      const int code = program.exit(error, text, text);
+      print(text.str());
+      return code;
     }
     throw UsageError("flags", fmt::format("{}; see {}", error.what(), help_hint(program)));
   }

@@ -72,6 +72,7 @@ void RunFolder::open(const Scenario& scenario, const RunSettings& settings, std:
   JsonWriter writer;
   writer.begin_object();
   writer.field("data", settings.data);
+  writer.field("documents", settings.documents);
   writer.field("steps", settings.steps);
   writer.field("checkpoint_every", settings.checkpoint_every);
   writer.field("evaluate_every", settings.evaluate_every);
@@ -94,7 +95,12 @@ RunSettings RunFolder::settings() const {
   if (data == nullptr || data->kind != JsonValue::Kind::kString) {
     throw BadInputError("train", file + ": no text 'data'");
   }
-  return {data->string, number("steps"), number("checkpoint_every"), number("evaluate_every")};
+  const JsonValue* documents = json.find("documents");  // runs of before have none
+  return {data->string,
+          documents != nullptr && documents->boolean,
+          number("steps"),
+          number("checkpoint_every"),
+          number("evaluate_every")};
 }
 
 std::filesystem::path RunFolder::trace_file(std::int64_t step) const {

@@ -13,7 +13,8 @@ namespace lockstep::cli {
 
 /// Flags that a resumed run goes on with.
 struct RunSettings {
-  std::string data;  ///< absolute path; empty = the built-in text
+  std::string data;        ///< absolute path; empty = the built-in text
+  bool documents = false;  ///< samples end with their document
   std::int64_t steps = 1000;
   std::int64_t checkpoint_every = 0;
   std::int64_t evaluate_every = 0;

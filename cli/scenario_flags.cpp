@@ -153,9 +153,11 @@ void ScenarioFlags::apply_values(Scenario& scenario, std::int64_t default_sequen
     }
     set_key(scenario, text.substr(0, equals), text.substr(equals + 1));
   }
-  if (file_.empty() && !sets("training.seq_len") &&
-      scenario.model.family == ModelFamily::kTransformer) {
-    scenario.training.seq_len = std::min(scenario.model.max_position, default_sequence);
+  if (file_.empty() && !sets("training.seq_len")) {
+    const bool transformer = scenario.model.family == ModelFamily::kTransformer;
+    // 0: what the model says, a row without a sequence.
+    scenario.training.seq_len =
+        transformer ? std::min(scenario.model.max_position, default_sequence) : 0;
   }
 }
 

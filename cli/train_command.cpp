@@ -23,10 +23,13 @@
 #include "core/io/scenario_io.h"
 #include "core/io/trace_io.h"
 #include "core/memory_report.h"
+#include "core/names.h"
 #include "core/report.h"
 #include "core/report_text.h"
+#include "executor/class_data.h"
 #include "executor/generator.h"
 #include "executor/trainer.h"
+#include "kernels/cpu/gemm.h"
 
 namespace lockstep::cli {
 namespace {
@@ -36,6 +39,7 @@ constexpr const char* kDescription =
     "  lockstep train\n"
     "  lockstep train --strategy fsdp --dp 2 --steps 500 --data book.txt --out run\n"
     "  lockstep train --model llama-tiny --tp 2 --pp 2 --accumulate 4 --out run\n"
+    "  lockstep train --model mlp-tiny-syncbn --dp 4\n"
     "  lockstep train --resume --out run\n";
 
 constexpr std::int64_t kSampleTokens = 200;
@@ -51,6 +55,8 @@ struct TrainCommand {
   std::optional<std::int64_t> checkpoint_every;
   std::optional<std::int64_t> evaluate_every;
   double timeout_s = 600;
+  int threads = 1;
+  bool documents = false;
   bool resume = false;
   bool no_sample = false;
   bool json = false;
@@ -64,22 +70,21 @@ struct TrainCommand {
     RunFolder folder(out, resume);
     const Scenario scenario = resume ? resumed(folder) : this->scenario();
     const RunSettings settings = this->settings(resume ? folder.settings() : RunSettings{});
-    exec::TrainingData corpus(
-        exec::read_tokens(settings.data.empty() ? LOCKSTEP_CORPUS : settings.data),
-        scenario.training.seq_len);
-    check_vocabulary(scenario, corpus);
+    check_threads(scenario);
+    const std::unique_ptr<exec::TrainingData> corpus = data_of(scenario, settings);
     check_memory(scenario);
     exec::TrainOptions options;
     options.steps = settings.steps;
     options.checkpoint_every = settings.checkpoint_every;
     options.evaluate_every = settings.evaluate_every;
     options.checkpoints = folder.checkpoints();
+    options.job.kernel_threads = threads;
     options.job.local.timeout =
         std::chrono::nanoseconds(static_cast<std::int64_t>(timeout_s * 1e9));
     if (resume) {
       options.resume_from = exec::latest_checkpoint(folder.checkpoints());
     }
-    return train({scenario, settings, corpus, options, folder});
+    return train({scenario, settings, *corpus, options, folder});
   }
 
  private:
@@ -100,7 +105,47 @@ struct TrainCommand {
     if (!data.empty()) {
       saved.data = std::filesystem::absolute(data).string();
     }
+    saved.documents = saved.documents || documents;
     return saved;
+  }
+
+  /// What the model reads: tokens of a text, or a task of numbers that is built in.
+  static std::unique_ptr<exec::TrainingData> data_of(const Scenario& scenario,
+                                                     const RunSettings& settings) {
+    const ModelSpec& model = scenario.model;
+    if (model.family == ModelFamily::kMlp) {
+      if (!settings.data.empty() || settings.documents) {
+        throw UsageError("train",
+                         "an MLP reads numbers, not tokens: without --data and --documents it "
+                         "trains on a built-in task");
+      }
+      return std::make_unique<exec::ClassData>(model.widths.front(), model.widths.back());
+    }
+    auto corpus = std::make_unique<exec::TokenData>(
+        exec::read_tokens(settings.data.empty() ? LOCKSTEP_CORPUS : settings.data),
+        scenario.training.seq_len,
+        settings.documents ? exec::TokenCut::kDocuments : exec::TokenCut::kStream);
+    if (corpus->vocabulary() > model.vocab) {
+      throw BadInputError("train",
+                          fmt::format("the data has token ids below {}, the model knows {}: --set "
+                                      "model.vocab={}",
+                                      corpus->vocabulary(),
+                                      model.vocab,
+                                      corpus->vocabulary()));
+    }
+    return corpus;
+  }
+
+  void check_threads(const Scenario& scenario) const {
+    const bool shares =
+        kernels::cpu::float_gemm_has_threads() && scenario.training.precision == Precision::kFp32;
+    if (threads > 1 && !shares) {
+      throw NotSupportedError("train",
+                              fmt::format("--threads {}: oneDNN's products in fp32 are shared by "
+                                          "threads; here Eigen multiplies in {}, with one",
+                                          threads,
+                                          name_of(scenario.training.precision)));
+    }
   }
 
   void check_place() const {
@@ -118,6 +163,9 @@ struct TrainCommand {
 
   Scenario scenario() const {
     Scenario base = small_run();
+    if (documents) {  // ranks have different numbers of tokens, which are to weigh alike
+      base.training.loss_mean = LossMean::kGlobalTokens;
+    }
     const bool any_degree = flags.sets("strategy.data.degree") ||
                             flags.sets("strategy.tensor.degree") ||
                             flags.sets("strategy.pipeline.degree");
@@ -154,20 +202,6 @@ struct TrainCommand {
     return scenario;
   }
 
-  static void check_vocabulary(const Scenario& scenario, const exec::TrainingData& corpus) {
-    if (scenario.model.family == ModelFamily::kMlp) {
-      throw NotSupportedError("train", "an MLP reads numbers; the data are tokens: no run for it");
-    }
-    if (corpus.vocabulary() > scenario.model.vocab) {
-      throw BadInputError("train",
-                          fmt::format("the data has token ids below {}, the model knows {}: --set "
-                                      "model.vocab={}",
-                                      corpus.vocabulary(),
-                                      scenario.model.vocab,
-                                      corpus.vocabulary()));
-    }
-  }
-
   /// Ranks share this machine; the kernel would end the program in the middle of a step.
   static void check_memory(const Scenario& scenario) {
     std::int64_t needed = 0;
@@ -201,7 +235,7 @@ struct TrainCommand {
     std::int64_t shown = trainer.first_step();
     const std::int64_t done = trainer.run([&](const exec::StepMetrics& metrics) {
       run.folder.add_metrics(metrics);
-      shown = show(metrics, run.settings.steps, shown);
+      shown = show(metrics, run, shown);
       return !interrupt.requested();
     });
     finish(trainer, folder, done);
@@ -214,14 +248,16 @@ struct TrainCommand {
           folder.path().string());
       return static_cast<int>(ErrorKind::kInterrupted);
     }
-    if (!json && !no_sample) {
+    if (!json && !no_sample && scenario.model.family == ModelFamily::kTransformer) {
       print_sample(scenario, trainer, folder);
     }
     return 0;
   }
 
   /// A line ten times in a run, and where there is an evaluation; between them a bar on a terminal.
-  std::int64_t show(const exec::StepMetrics& metrics, std::int64_t last, std::int64_t shown) const {
+  std::int64_t show(const exec::StepMetrics& metrics, const Run& run, std::int64_t shown) const {
+    const std::int64_t last = run.settings.steps;
+    const bool tokens = run.scenario.model.family == ModelFamily::kTransformer;
     const std::int64_t interval = std::max<std::int64_t>(last / 10, 1);
     const bool due = metrics.evaluation_loss || metrics.step == 1 ||
                      metrics.step - shown >= interval || metrics.step == last;
@@ -229,7 +265,7 @@ struct TrainCommand {
       return shown;
     }
     const std::string line = fmt::format(
-        "step {:>{}}/{}  loss {:.4f}{}  lr {:.2e}  {} tokens/s  {}",
+        "step {:>{}}/{}  loss {:.4f}{}  lr {:.2e}  {} {}/s  {}",
         metrics.step,
         std::to_string(last).size(),
         last,
@@ -237,6 +273,7 @@ struct TrainCommand {
         metrics.evaluation_loss ? fmt::format("  evaluation {:.4f}", *metrics.evaluation_loss) : "",
         metrics.learning_rate,
         grouped(std::llround(metrics.tokens_per_s)),
+        tokens ? "tokens" : "samples",
         bytes_text(metrics.peak_bytes));
     const bool bar = isatty(STDERR_FILENO) != 0;
     if (bar) {
@@ -298,6 +335,9 @@ void add_train_command(CLI::App& program, Action& action) {
   CLI::App* app = program.add_subcommand("train");
   app->description(kDescription);
   app->add_option("--data", command->data, "text, or GPT-2 token shard (default: a built-in text)");
+  app->add_flag("--documents",
+                command->documents,
+                "samples end where a document does (blank line, end-of-text token) and are padded");
   app->add_option("--out", command->out, "folder of the run (default lockstep-run)");
   app->add_option("--steps", command->steps, "optimizer steps in all (default 1000)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
@@ -310,6 +350,8 @@ void add_train_command(CLI::App& program, Action& action) {
   app->add_option("--device", command->device, "cpu");
   app->add_option("--nproc-per-node", command->processes, "ranks (default: 2, or dp x tp x pp)")
       ->check(CLI::Range(1, 64));
+  app->add_option("--threads", command->threads, "that share a rank's fp32 matrix products (1)")
+      ->check(CLI::Range(1, 256));
   app->add_option("--timeout", command->timeout_s, "seconds that a rank waits for others (600)")
       ->check(CLI::Range(0.001, 1e6));
   app->add_flag("--no-sample", command->no_sample, "write no text at the end");

@@ -83,7 +83,7 @@
 //   kDescribeModel       -                                       int64 vector (counts, sizes, strides)
 //   kExpectIssued        -                                       - (host: all kWhenReady operations of the
 //                                                                previous step were issued, else error)
-//   kWriteShard          x...                                    - (host: boxes by layout)
+//   kWriteShard          x...                                    - (host: boxes by layout; statistics have none)
 //   kCommit              x?                                      - (host: manifest rename)
 // clang-format on
 //

@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/io/files.h"
 #include "core/io/json_reader.h"
+#include "core/names.h"
 #include "core/parameter_map.h"
 #include "executor/safetensors.h"
 
@@ -40,6 +41,10 @@ std::string folder_name(std::int64_t step) {
 
 std::int64_t whole_elements(const ParameterDef& parameter) {
   return parameter.rows * parameter.columns;
+}
+
+std::string statistics_name(std::uint32_t module, std::int32_t data_coordinate) {
+  return fmt::format("running.{}.{}", module, data_coordinate);
 }
 
 template <typename T>
@@ -88,6 +93,15 @@ void CheckpointWriter::add(const Shard& shard) {
   });
 }
 
+void CheckpointWriter::add(const RunningStatistics& statistics) {
+  const Operand& from = statistics.values;
+  const auto* const bytes = from.as<std::byte>();
+  const std::lock_guard lock(mutex_);
+  statistics_[statistics.place.rank]
+             [statistics_name(statistics.module, statistics.place.data_coordinate)] = {
+                 from.dtype, {from.elements}, {bytes, bytes + from.elements * size_of(from.dtype)}};
+}
+
 void CheckpointWriter::copy_part(const Shown& shown, std::size_t part, File& file) const {
   const Operand& from = shown.parts[part];
   const std::int64_t size = size_of(from.dtype);
@@ -109,9 +123,11 @@ void CheckpointWriter::copy_part(const Shown& shown, std::size_t part, File& fil
 
 void CheckpointWriter::finish(std::int32_t rank) {
   std::vector<Shown> shown;
+  NamedTensors tensors;
   {
     const std::lock_guard lock(mutex_);
     shown = std::move(shown_[rank]);
+    tensors = std::move(statistics_[rank]);
   }
   File file;
   for (const Shown& each : shown) {
@@ -119,7 +135,6 @@ void CheckpointWriter::finish(std::int32_t rank) {
       copy_part(each, part, file);  // all have shown theirs: nobody changes the claims now
     }
   }
-  NamedTensors tensors;
   for (std::size_t part = 0; part < kMostParts; ++part) {
     if (!file.boxes[part].empty()) {
       const auto rows = static_cast<std::int64_t>(file.boxes[part].size()) / kBoxNumbers;
@@ -193,7 +208,7 @@ Checkpoint::Checkpoint(const ModelGraph& graph, const std::filesystem::path& fol
 }
 
 void Checkpoint::load(const std::filesystem::path& path) {
-  const NamedTensors tensors = read_safetensors(path);
+  NamedTensors tensors = read_safetensors(path);
   for (std::size_t part = 0; part < kMostParts; ++part) {
     const auto boxes = tensors.find(part_name(part) + ".boxes");
     const auto data = tensors.find(part_name(part));
@@ -215,6 +230,7 @@ void Checkpoint::load(const std::filesystem::path& path) {
       place(part, box, data->second, path.string());
     }
   }
+  statistics_.merge(tensors);  // found by their names
 }
 
 void Checkpoint::place(std::size_t part,
@@ -311,6 +327,24 @@ void Checkpoint::fill(const Shard& shard) const {
           }
         });
   }
+}
+
+void Checkpoint::fill(const RunningStatistics& statistics) const {
+  auto found =
+      statistics_.find(statistics_name(statistics.module, statistics.place.data_coordinate));
+  if (found == statistics_.end()) {
+    found = statistics_.find(statistics_name(statistics.module, 0));
+  }
+  const Operand& to = statistics.values;
+  if (found == statistics_.end() || found->second.dtype != to.dtype ||
+      found->second.shape != std::vector<std::int64_t>{to.elements}) {
+    throw BadInputError("checkpoint",
+                        fmt::format("it has no {} running statistics of {} in {}",
+                                    to.elements,
+                                    graph_.module_name(statistics.module),
+                                    name_of(to.dtype)));
+  }
+  std::memcpy(to.data, found->second.data.data(), found->second.data.size());
 }
 
 std::filesystem::path latest_checkpoint(const std::filesystem::path& folder) {

@@ -1,6 +1,9 @@
 // Checkpoint: a folder with one safetensors file per rank and a manifest that says which elements
 // of which parameter each tensor holds, so that any sharding can read what any other wrote.
 //
+// Running statistics of batch norms are tensors of their own, one for each module and data-parallel
+// rank: ranks have different ones, and a run goes on with those that it had.
+//
 // Atomic: written as `step-N.partial`, synced, and renamed; what has no manifest was never
 // finished. A file's tensors are flat; `boxes` of the manifest are runs of elements of the whole
 // parameter. Format of the files: safetensors (huggingface.co/docs/safetensors, "Format").
@@ -37,6 +40,7 @@ class CheckpointWriter {
 
   /// Takes note of what this rank could write; the memory must stay as it is until finish().
   void add(const Shard& shard);
+  void add(const RunningStatistics& statistics);
   /// All ranks have added theirs: writes this rank's file.
   void finish(std::int32_t rank);
   /// All ranks have finished: the checkpoint appears under its name, whole. Returns its folder.
@@ -61,6 +65,7 @@ class CheckpointWriter {
   std::int64_t step_;
   std::mutex mutex_;
   std::map<std::int32_t, std::vector<Shown>> shown_;  ///< by rank
+  std::map<std::int32_t, NamedTensors> statistics_;   ///< by rank
   std::set<std::int32_t> finished_;                   ///< ranks
   /// Who writes what begins at (part, parameter, element).
   std::map<std::tuple<std::size_t, std::int32_t, std::int64_t>, std::int32_t> writer_;
@@ -81,6 +86,8 @@ class Checkpoint {
             double* values) const;
   /// Fills the shard's parts.
   void fill(const Shard& shard) const;
+  /// With what this data-parallel rank had; one that was not there goes on with the first one's.
+  void fill(const RunningStatistics& statistics) const;
 
  private:
   struct Part {
@@ -98,6 +105,7 @@ class Checkpoint {
   const ModelGraph& graph_;
   std::int64_t step_ = 0;
   std::map<std::pair<std::size_t, std::int32_t>, Part> values_;  ///< by part and parameter
+  NamedTensors statistics_;
 };
 
 /// The newest finished checkpoint below `folder`, or an empty path.

@@ -40,7 +40,16 @@ struct BatchRequest {
   std::int64_t samples = 0;         ///< of each replica
   std::int64_t seq = 0;             ///< tokens of a sample
   const Operand* inputs = nullptr;  ///< tokens (int64) or features, row-major; null = not asked
-  const Operand* labels = nullptr;  ///< int64; null = not asked
+  /// int64; null = not asked. One below 0 (PyTorch's ignore_index is -100) counts for nothing.
+  const Operand* labels = nullptr;
+};
+
+/// The labels of one data-parallel rank in a step, over all its micro-batches.
+struct LabelRequest {
+  RunPlace place;
+  std::int64_t microbatches = 0;
+  std::int64_t samples = 0;  ///< of each micro-batch
+  std::int64_t seq = 0;      ///< tokens of a sample
 };
 
 struct Shard {
@@ -52,6 +61,14 @@ struct Shard {
   std::span<const Operand> parts;      ///< parameters, then states in the optimizer's order
 };
 
+/// What a batch norm keeps beside its parameters: means, then unbiased variances, of what this rank
+/// has seen.
+struct RunningStatistics {
+  RunPlace place;
+  std::uint32_t module = 0;
+  Operand values;
+};
+
 class Host {
  public:
   Host() = default;
@@ -60,6 +77,11 @@ class Host {
   virtual ~Host() = default;
 
   virtual void load(const BatchRequest& request) = 0;
+  /// How many of the labels that load() gives this rank in the step count; all, unless it knows
+  /// better.
+  virtual std::int64_t counted_labels(const LabelRequest& request) {
+    return request.microbatches * request.samples * request.seq;
+  }
   virtual double learning_rate(std::int64_t iteration) const = 0;
   /// What an evaluation predicts: logits (samples x seq, vocabulary here), before the loss reads
   /// them. For who generates.
@@ -69,6 +91,8 @@ class Host {
   /// Section `save`: a shard of parameters and its optimizer states, of the layout's elements for
   /// this coordinate. Who saves copies them, who resumes fills them.
   virtual void shard(const Shard& shard) = 0;
+  /// Section `save`, likewise.
+  virtual void statistics(const RunningStatistics& /*statistics*/) {}
   /// This rank has no more shards, and all ranks have shown theirs.
   virtual void commit(const RunPlace& place) = 0;
   /// First values of a parameter: elements [first, first + n) of the whole one, in doubles. False:

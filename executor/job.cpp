@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "kernels/cpu/gemm.h"
 
 namespace lockstep::exec {
 
@@ -30,7 +31,8 @@ Job::Job(const Plan& plan,
   }
   busy_ = ranks();
   for (int rank = 0; rank < ranks(); ++rank) {
-    members_[static_cast<std::size_t>(rank)]->thread = std::thread([this, rank] { serve(rank); });
+    members_[static_cast<std::size_t>(rank)]->thread =
+        std::thread([this, rank, threads = options.kernel_threads] { serve(rank, threads); });
   }
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return busy_ == 0; });
@@ -81,7 +83,7 @@ void Job::report(int rank, const std::exception_ptr& error) {
   members_[static_cast<std::size_t>(rank)]->world->abort(what);
 }
 
-void Job::serve(int rank) {
+void Job::serve(int rank, int kernel_threads) {
   const auto attempt = [&](auto&& action) {
     try {
       action();
@@ -93,7 +95,10 @@ void Job::serve(int rank) {
       changed_.notify_all();
     }
   };
-  attempt([&] { join_groups(rank); });
+  attempt([&] {
+    kernels::cpu::set_float_gemm_threads(kernel_threads);
+    join_groups(rank);
+  });
   std::uint64_t done = 0;
   while (true) {
     Command command;

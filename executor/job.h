@@ -26,6 +26,8 @@
 namespace lockstep::exec {
 
 struct JobOptions {
+  /// That share one fp32 matrix product of a rank, where the library can; all else is one thread's.
+  int kernel_threads = 1;
   CpuDeviceOptions device;
   LocalOptions local;
 };
@@ -73,7 +75,7 @@ class Job {
   };
 
   const Member& at(int rank) const { return *members_[static_cast<std::size_t>(rank)]; }
-  void serve(int rank);
+  void serve(int rank, int kernel_threads);
   void join_groups(int rank);
   void report(int rank, const std::exception_ptr& error);
 

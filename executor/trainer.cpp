@@ -73,12 +73,22 @@ class Trainer::TrainHost final : public Host {
       for (std::int64_t i = 0; i < request.samples; ++i) {
         const std::int64_t at = (replica * request.samples + i) * request.seq;
         const auto rank = static_cast<std::int32_t>(request.place.data_coordinate + replica);
-        data_.copy(evaluates,
-                   order.sample(rank, first + i),
-                   request.inputs != nullptr ? request.inputs->as<std::int64_t>() + at : nullptr,
-                   request.labels != nullptr ? request.labels->as<std::int64_t>() + at : nullptr);
+        data_.copy(evaluates, order.sample(rank, first + i), {request.inputs, request.labels, at});
       }
     }
+  }
+
+  std::int64_t counted_labels(const LabelRequest& request) override {
+    const bool evaluates = request.place.section == SectionKind::kEvaluate;
+    SampleOrder& order = evaluates ? evaluation_order_ : order_;
+    const std::int64_t samples = request.microbatches * request.samples;
+    const std::int64_t first = evaluates ? 0 : request.place.iteration * samples;
+    std::int64_t counted = 0;
+    for (std::int64_t i = 0; i < samples; ++i) {
+      const std::int64_t index = order.sample(request.place.data_coordinate, first + i);
+      counted += data_.counted_labels(evaluates, index);
+    }
+    return counted;
   }
 
   double learning_rate(std::int64_t iteration) const override {
@@ -95,6 +105,14 @@ class Trainer::TrainHost final : public Host {
       writer->add(shard);
     } else if (resumed != nullptr) {
       resumed->fill(shard);
+    }
+  }
+
+  void statistics(const RunningStatistics& statistics) override {
+    if (writer != nullptr) {
+      writer->add(statistics);
+    } else if (resumed != nullptr) {
+      resumed->fill(statistics);
     }
   }
 

@@ -16,6 +16,9 @@ constexpr std::int32_t kShardVersion = 1;
 constexpr std::size_t kShardHeader = 256 * sizeof(std::int32_t);
 constexpr std::int64_t kByteVocabulary = 256;
 constexpr std::int64_t kGpt2Vocabulary = 50257;
+constexpr std::uint16_t kGpt2EndOfText = 50256;
+constexpr std::int64_t kPadding = 0;  ///< any token: causal attention sees it from itself alone
+constexpr std::int64_t kIgnoredLabel = -100;  // PyTorch's ignore_index
 
 TokenFile shard_tokens(const std::string& path, const std::string& bytes) {
   std::int32_t header[3];
@@ -40,6 +43,7 @@ TokenFile shard_tokens(const std::string& path, const std::string& bytes) {
                     body));
   }
   TokenFile file;
+  file.document_end = {kGpt2EndOfText};
   file.tokens.resize(static_cast<std::size_t>(header[2]));
   std::memcpy(file.tokens.data(), bytes.data() + kShardHeader, body);
   for (std::size_t i = 0; i < file.tokens.size(); ++i) {
@@ -58,6 +62,7 @@ TokenFile shard_tokens(const std::string& path, const std::string& bytes) {
 TokenFile text_tokens(const std::string& text) {
   TokenFile file;
   file.vocabulary = kByteVocabulary;
+  file.document_end = {'\n', '\n'};
   file.tokens.reserve(text.size());
   for (const char c : text) {
     file.tokens.push_back(static_cast<unsigned char>(c));
@@ -74,33 +79,70 @@ TokenFile read_tokens(const std::string& path) {
   return magic == kShardMagic ? shard_tokens(path, bytes) : text_tokens(bytes);
 }
 
-TrainingData::TrainingData(TokenFile file, std::int64_t seq) : file_(std::move(file)), seq_(seq) {
+TokenData::TokenData(TokenFile file, std::int64_t seq, TokenCut cut)
+    : file_(std::move(file)), seq_(seq) {
   const auto tokens = static_cast<std::int64_t>(file_.tokens.size());
-  const std::int64_t all = tokens > 0 ? (tokens - 1) / seq : 0;
-  evaluation_samples_ = std::max<std::int64_t>(all / 10, 1);
-  training_samples_ = all - evaluation_samples_;
+  if (cut == TokenCut::kStream) {
+    add_samples(0, tokens, false);
+  } else {
+    const auto& mark = file_.document_end;
+    auto begin = file_.tokens.begin();
+    while (begin != file_.tokens.end()) {
+      const auto found = std::search(begin, file_.tokens.end(), mark.begin(), mark.end());
+      const auto end =
+          found == file_.tokens.end() ? found : found + static_cast<std::ptrdiff_t>(mark.size());
+      add_samples(begin - file_.tokens.begin(), end - file_.tokens.begin(), true);
+      begin = end;
+    }
+  }
+  const auto all = static_cast<std::int64_t>(samples_.size());
+  training_samples_ = all - std::max<std::int64_t>(all / 10, 1);
   if (training_samples_ < 1) {
     throw BadInputError(
         "data",
-        fmt::format("the data's {} tokens are too few: a sample to train on and one to evaluate "
-                    "need {}; a smaller --seq-len needs less",
-                    tokens,
-                    2 * seq + 1));
+        cut == TokenCut::kDocuments
+            ? fmt::format("the data's {} tokens have {} documents: one to train on and one to "
+                          "evaluate are the least",
+                          tokens,
+                          all)
+            : fmt::format("the data's {} tokens are too few: a sample to train on and one to "
+                          "evaluate need {}; a smaller --seq-len needs less",
+                          tokens,
+                          2 * seq + 1));
   }
 }
 
-void TrainingData::copy(bool evaluation,
-                        std::int64_t index,
-                        std::int64_t* inputs,
-                        std::int64_t* labels) const {
-  const std::int64_t first = ((evaluation ? training_samples_ : 0) + index) * seq_;
+/// Of tokens [first, end); the rest that is shorter than a sample is left out, or padded.
+void TokenData::add_samples(std::int64_t first, std::int64_t end, bool padded) {
+  const std::int64_t least = padded ? 1 : seq_;
+  for (std::int64_t at = first; end - 1 - at >= least; at += seq_) {
+    samples_.push_back({at, std::min(seq_, end - 1 - at)});
+  }
+}
+
+std::int64_t TokenData::samples(bool evaluation) const {
+  const auto all = static_cast<std::int64_t>(samples_.size());
+  return evaluation ? all - training_samples_ : training_samples_;
+}
+
+const TokenData::Sample& TokenData::sample(bool evaluation, std::int64_t index) const {
+  return samples_[static_cast<std::size_t>((evaluation ? training_samples_ : 0) + index)];
+}
+
+std::int64_t TokenData::counted_labels(bool evaluation, std::int64_t index) const {
+  return sample(evaluation, index).counted;
+}
+
+void TokenData::copy(bool evaluation, std::int64_t index, const BatchRows& to) const {
+  const Sample& from = sample(evaluation, index);
   for (std::int64_t i = 0; i < seq_; ++i) {
-    const auto at = static_cast<std::size_t>(first + i);
-    if (inputs != nullptr) {
-      inputs[i] = file_.tokens[at];
+    const bool counts = i < from.counted;
+    const auto at = static_cast<std::size_t>(from.first + i);
+    if (to.inputs != nullptr) {
+      to.inputs->as<std::int64_t>()[to.first + i] = counts ? file_.tokens[at] : kPadding;
     }
-    if (labels != nullptr) {
-      labels[i] = file_.tokens[at + 1];
+    if (to.labels != nullptr) {
+      to.labels->as<std::int64_t>()[to.first + i] = counts ? file_.tokens[at + 1] : kIgnoredLabel;
     }
   }
 }

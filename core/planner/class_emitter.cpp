@@ -266,9 +266,30 @@ void ClassEmitter::run_evaluate() {
   report_loss(Phase::kEvaluate);
 }
 
+/// Running statistics are every rank's own: no layout says whose elements they are.
+void ClassEmitter::save_statistics() {
+  for (const std::int32_t id : stage_.segments) {
+    const auto index = static_cast<std::size_t>(id);
+    if (buffers_.running.empty() || buffers_.running[index] == kNoBuffer) {
+      continue;
+    }
+    const Segment& segment = context_.graph->segments[index];
+    const std::vector<ModuleDef>& modules = context_.graph->form(segment).modules;
+    const auto norm = std::find_if(modules.begin(), modules.end(), [](const ModuleDef& module) {
+      return module.kind == ModuleKind::kBatchNorm;
+    });
+    b_.at(Phase::kSave,
+          static_cast<std::uint32_t>(segment.first_module + (norm - modules.begin())));
+    const View running = b_.whole(buffers_.running[index]);
+    b_.host(Work::kWriteShard, Shape{{running.elements}}, Views(&running, 1), {});
+  }
+}
+
 void ClassEmitter::run_save() {
   b_.at(Phase::kSave);
   data_->save(b_);
+  save_statistics();
+  b_.at(Phase::kSave);
   const AxisMask everybody = present_axes(context_.mesh);
   const BufferId token = b_.alloc(Category::kTemporary, DType::kInt32, 1);
   const View all = b_.whole(token);

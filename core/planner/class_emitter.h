@@ -39,6 +39,7 @@ class ClassEmitter {
   void tie_initial_weights();
   void reduce_tied_gradient();
   void count_tokens();
+  void save_statistics();
   void report_loss(Phase phase);
   int variants() const;
 

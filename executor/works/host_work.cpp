@@ -21,10 +21,11 @@ void load_batch(const WorkCall& call) {
   call.host.load(request);
 }
 
-/// Tokens of this rank's micro-batches of the step; every one of them has a label.
+/// Labels that count in this rank's micro-batches of the step.
 void count_tokens(const WorkCall& call) {
-  *call.out[0].as<std::int64_t>() =
-      call.training.accumulate * call.training.micro_batch * call.training.seq_len;
+  const TrainingSpec& training = call.training;
+  *call.out[0].as<std::int64_t>() = call.host.counted_labels(
+      {call.place, training.accumulate, training.micro_batch, training.seq_len});
 }
 
 /// What DDP's ranks tell each other about the model: how many parameters there are, their sizes and
@@ -53,6 +54,18 @@ void describe(const WorkCall& call) {
   }
 }
 
+void write_shard(const WorkCall& call) {
+  if (call.layout == nullptr) {
+    return call.host.statistics({call.place, call.op.module, call.in[0]});
+  }
+  call.host.shard({call.place,
+                   *call.layout,
+                   call.layout_coordinate,
+                   call.tensor_degree,
+                   call.tensor_coordinate,
+                   call.in});
+}
+
 /// Every parameter took part in the loss: a plan with others is refused.
 void used_map(const WorkCall& call) {
   std::fill_n(call.out[0].as<std::int32_t>(), call.out[0].elements, 1);
@@ -75,12 +88,7 @@ void run_host_work(const WorkCall& call) {
         call.host.loss(call.place, static_cast<double>(*call.in[0].as<T>()));
       });
     case Work::kWriteShard:
-      return call.host.shard({call.place,
-                              *call.layout,
-                              call.layout_coordinate,
-                              call.tensor_degree,
-                              call.tensor_coordinate,
-                              call.in});
+      return write_shard(call);
     case Work::kCommit:
       return call.host.commit(call.place);
     default:

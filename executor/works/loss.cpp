@@ -1,6 +1,8 @@
 // Cross-entropy in three parts.
 #include "kernels/cpu/loss.h"
 
+#include <algorithm>
+
 #include "executor/work_call.h"
 #include "kernels/cpu/dispatch.h"
 
@@ -17,16 +19,19 @@ cpu::LossShape shape_of(const WorkCall& call) {
 }
 
 /// in: logits, maximum, sums, target, labels, scaler state?, token count? The loss is a mean over
-/// the micro-batch times the operation's scalar, or a sum divided by the token count.
+/// the micro-batch's labels that count times the operation's scalar, or a sum divided by the token
+/// count. A micro-batch of which nothing counts adds 0 (PyTorch's mean is NaN there).
 template <typename T>
 void finish(const WorkCall& call) {
   cpu::LossFactors factors;
-  factors.loss = call.factor_or_one() / static_cast<double>(call.extent(0));
+  const std::int64_t counted = cpu::count_labels(call.in[4].as<std::int64_t>(), call.extent(0));
+  factors.loss = call.factor_or_one() / static_cast<double>(std::max<std::int64_t>(counted, 1));
   factors.accumulate = call.accumulates();
   double scale = 1;
   for (std::size_t i = 5; i < call.in.size(); ++i) {
     if (call.in[i].dtype == DType::kInt64) {
-      factors.loss = 1.0 / static_cast<double>(*call.in[i].as<std::int64_t>());
+      const std::int64_t tokens = *call.in[i].as<std::int64_t>();
+      factors.loss = 1.0 / static_cast<double>(std::max<std::int64_t>(tokens, 1));
     } else {
       scale = static_cast<double>(*call.in[i].as<T>());
     }

@@ -1,10 +1,11 @@
 // General matrix product, row-major: c (m, n) = op(a) op(b), or c += op(a) op(b).
 //
-// Runs in the calling thread alone; any number of threads may call at once. double: Eigen. float:
-// oneDNN (gemm_dnnl.cpp), or Eigen where it is missing (gemm_eigen_float.cpp). The result is a
-// function of the arguments' values, shape and strides: the same call gives the same bits on every
-// rank; a row may get other bits when m, n or k are others, because libraries choose their blocking
-// by shape. Both libraries allocate packing buffers during the call.
+// Any number of threads may call at once. double: Eigen, in the calling thread alone. float: oneDNN
+// (gemm_dnnl.cpp), with as many threads of its own as the calling thread asked for, or Eigen where
+// it is missing (gemm_eigen_float.cpp). The result is a function of the arguments' values, shape
+// and strides and of the number of threads: the same call gives the same bits on every rank; a row
+// may get other bits when m, n or k are others, because libraries choose their blocking by shape.
+// Both libraries allocate packing buffers during the call.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +31,11 @@ struct GemmArguments {
 
 void gemm(const GemmArguments<float>& arguments);
 void gemm(const GemmArguments<double>& arguments);
+
+/// How many threads share a product of floats that the calling thread asks for; 1 until it says
+/// more. Nothing happens where float_gemm_has_threads() is false.
+void set_float_gemm_threads(int threads);
+bool float_gemm_has_threads();
 
 /// What multiplies floats: "oneDNN 2.6.3" or "Eigen".
 std::string_view float_gemm_library();

@@ -12,20 +12,28 @@
 namespace lockstep::kernels::cpu {
 namespace {
 
-/// oneDNN asks OpenMP how many threads the caller may use. Every rank is a thread of its own and
-/// multiplies alone, so the answer must be 1; OpenMP keeps it per thread.
-void use_one_thread() {
-  thread_local const bool done = [] {
-    omp_set_num_threads(1);
-    return true;
-  }();
-  static_cast<void>(done);
+/// oneDNN asks OpenMP how many threads the caller may use; OpenMP keeps the answer per thread.
+/// Every rank is a thread of its own and multiplies alone, unless it is told otherwise.
+bool& threads_are_set() {
+  thread_local bool set = false;
+  return set;
 }
 
 }  // namespace
 
+void set_float_gemm_threads(int threads) {
+  omp_set_num_threads(threads);
+  threads_are_set() = true;
+}
+
+bool float_gemm_has_threads() {
+  return true;
+}
+
 void gemm(const GemmArguments<float>& arguments) {
-  use_one_thread();
+  if (!threads_are_set()) {
+    set_float_gemm_threads(1);
+  }
   const GemmArguments<float>& g = arguments;
   const dnnl_status_t status = dnnl_sgemm(g.transpose_a ? 'T' : 'N',
                                           g.transpose_b ? 'T' : 'N',

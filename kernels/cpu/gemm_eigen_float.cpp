@@ -8,6 +8,12 @@ void gemm(const GemmArguments<float>& arguments) {
   best<EigenGemm<float>>().gemm(arguments);
 }
 
+void set_float_gemm_threads(int /*threads*/) {}
+
+bool float_gemm_has_threads() {
+  return false;
+}
+
 std::string_view float_gemm_library() {
   return "Eigen";
 }

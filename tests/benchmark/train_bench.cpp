@@ -173,7 +173,7 @@ double median(std::vector<double> values) {
 
 void run(std::int64_t vocabulary, std::int64_t ranks, std::int64_t steps, Machine machine) {
   const Scenario scenario = scenario_of(vocabulary, ranks);
-  exec::TrainingData data(tokens(vocabulary), kSeq);
+  exec::TokenData data(tokens(vocabulary), kSeq);
   exec::TrainOptions options;
   options.steps = kWarmUp + steps;
   exec::Trainer trainer(scenario, data, options);

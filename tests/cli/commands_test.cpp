@@ -170,3 +170,27 @@ TEST_CASE("commands: output that cannot be written is an error") {
   CHECK(full.code == 7);
   CHECK_THAT(full.err, ContainsSubstring("cannot write to stdout"));
 }
+
+TEST_CASE("commands: what cannot be written ends with 7 and one line, whoever writes it") {
+  const TemporaryFile file("no_folder", "");
+  const std::string inside = file.path() + "/x";  // below a file nothing can be
+  const TemporaryFile trace("written.lstrace", "");
+  const std::string simulate = "simulate --model gpt2-tiny --cluster laptop ";
+  REQUIRE(run_program(simulate + "--trace " + trace.path()).code == 0);
+  for (const std::string& flags : {std::string("--help >/dev/full"),
+                                   std::string("memory --help >/dev/full"),
+                                   std::string("memory --model gpt2 --json >/dev/full"),
+                                   std::string("plan --model gpt2-tiny --csv >/dev/full"),
+                                   simulate + "--json >/dev/full",
+                                   std::string("models >/dev/full"),
+                                   "trace " + trace.path() + " --json >/dev/full",
+                                   "trace " + trace.path() + " --chrome " + inside,
+                                   simulate + "--trace " + inside,
+                                   "train --steps 1 --out " + inside,
+                                   "train --steps 1 --out " + file.path()}) {
+    const ProgramResult run = run_program(flags);
+    INFO(flags << ": " << run.err);
+    CHECK(run.code == 7);
+    CHECK(std::count(run.err.begin(), run.err.end(), '\n') == 1);
+  }
+}

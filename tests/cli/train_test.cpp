@@ -1,5 +1,7 @@
 // `lockstep train` and `lockstep generate`: what a run leaves, that it goes on where it stopped,
 // and what is refused.
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -133,6 +135,78 @@ TEST_CASE("train: pipelines, any rank count, and text of one's own") {
         run_program("generate --tokens 12 --prompt ab --temperature 0 --out " + folder.path()).out);
 }
 
+TEST_CASE("train: MLPs learn the built-in task, with every kind of batch norm") {
+  for (const char* model : {"mlp-tiny", "mlp-tiny-bn", "mlp-tiny-syncbn"}) {
+    const Folder folder("lockstep-mlp-");
+    const ProgramResult run =
+        run_program("train --model " + std::string(model) +
+                    " --dp 3 --micro-batch 16 --steps 150 --out " + folder.path());
+    INFO(model << ": " << run.err);
+    REQUIRE(run.code == 0);
+    CHECK_THAT(run.out, ContainsSubstring("samples/s"));
+    const std::vector<Json> metrics = metrics_of(folder);
+    CHECK(metrics.front()["loss"].get<double>() > 2);  // log(10) = 2.3 for ten classes
+    CHECK(metrics.back()["loss"].get<double>() < 1);
+    CHECK(metrics.back()["evaluation_loss"].get<double>() < 1);
+    CHECK(run_program("generate --out " + folder.path()).code == 7);
+  }
+}
+
+TEST_CASE("train: documents of different lengths weigh by their tokens") {
+  std::string documents;
+  for (int i = 0; i < 120; ++i) {
+    documents +=
+        std::string(static_cast<std::size_t>(3 + i * 7 % 50), static_cast<char>('a' + i % 5));
+    documents += "\n\n";
+  }
+  const test::TemporaryFile text("train_documents.txt", documents);
+  const Folder one("lockstep-docs-one-");
+  const Folder many("lockstep-docs-many-");
+  const std::string flags = "--documents --global-batch 6 --steps 8 --data " + text.path();
+  REQUIRE(train(one, "--dp 1 " + flags).code == 0);
+  const ProgramResult run = train(many, "--strategy fsdp --dp 3 " + flags);
+  INFO(run.err);
+  REQUIRE(run.code == 0);
+  const std::vector<Json> a = metrics_of(one);
+  const std::vector<Json> b = metrics_of(many);
+  REQUIRE(b.size() == 8);
+  for (std::size_t i = 0; i < 8; ++i) {
+    CHECK(a[i]["loss"].get<double>() == Approx(b[i]["loss"].get<double>()).epsilon(1e-4));
+  }
+  // Kept on resuming; a mean of the ranks' means is another number.
+  CHECK(train(many, "--resume --steps 9").code == 0);
+  const Folder means("lockstep-docs-means-");
+  REQUIRE(
+      train(means, "--strategy fsdp --dp 3 --set training.loss_mean=mean_of_means " + flags).code ==
+      0);
+  CHECK(std::abs(metrics_of(means)[0]["loss"].get<double>() - a[0]["loss"].get<double>()) > 1e-4);
+}
+
+TEST_CASE("train: threads that share a rank's products change its last bits at most") {
+  const Folder one("lockstep-thread-");
+  const Folder two("lockstep-threads-");
+  REQUIRE(train(one, "--steps 3").code == 0);
+  const ProgramResult run = train(two, "--steps 3 --threads 2");
+  if (run.code == 7) {
+    CHECK_THAT(run.err, ContainsSubstring("Eigen"));
+    return;
+  }
+  REQUIRE(run.code == 0);
+  CHECK(metrics_of(two).back()["loss"].get<double>() ==
+        Approx(metrics_of(one).back()["loss"].get<double>()).epsilon(1e-5));
+}
+
+TEST_CASE("train: a checkpoint that cannot be written ends with 7 and leaves no half one") {
+  const Folder folder("lockstep-full-");
+  std::filesystem::create_directories(folder.path());
+  std::ofstream(folder.path() + "/checkpoints") << "in the way";
+  const ProgramResult run = train(folder, "--steps 1");
+  INFO(run.err);
+  CHECK(run.code == 7);
+  CHECK(std::count(run.err.begin(), run.err.end(), '\n') == 1);
+  CHECK(std::filesystem::is_regular_file(folder.path() + "/checkpoints"));
+}
+
 TEST_CASE("train: what cannot be is said in one line, and nothing is left behind") {
   const Folder folder("lockstep-none-");
   struct Case {
@@ -147,7 +221,9 @@ TEST_CASE("train: what cannot be is said in one line, and nothing is left behind
                         {"--timeout nan", 2, "--timeout"},
                         {"--data /tmp", 3, "directory"},
                         {"--model mixtral-tiny", 7, "mixtures of experts"},
-                        {"--model mlp-tiny --seq-len 1", 7, "MLP"},
+                        {"--model mlp-tiny --seq-len 1 --data /etc/hostname", 2, "MLP"},
+                        {"--precision fp64 --threads 2", 7, "--threads"},
+                        {"--threads 0", 2, "--threads"},
                         {"--data /nowhere/text", 3, "cannot be read"},
                         {"--data /dev/null", 3, "too few"},
                         {"--resume", 2, "no training run"},

@@ -16,6 +16,12 @@ namespace {
 
 constexpr std::int64_t kSteps = 5;
 
+/// Where the loss is the mean over all tokens, ranks have different numbers of them.
+test::RunResult run(const Scenario& scenario) {
+  const bool by_tokens = scenario.training.loss_mean == LossMean::kGlobalTokens;
+  return test::run_for_real(scenario, kSteps, {.uneven = by_tokens});
+}
+
 /// Runs on one rank, each once: many strategies share their samples.
 class References {
  public:
@@ -23,7 +29,7 @@ class References {
     const Scenario one = test::on_one_rank(scenario);
     const auto [it, fresh] = runs_.try_emplace(test::text_of(one));
     if (fresh) {
-      it->second = test::run_for_real(one, kSteps);
+      it->second = run(one);
     }
     return it->second;
   }
@@ -43,7 +49,7 @@ double worst_loss(const test::RunResult& one, const test::RunResult& many) {
 
 void check(const test::AwkwardScenario& each, const test::RunResult& one) {
   const TrainingSpec& training = each.scenario.training;
-  const test::RunResult many = test::run_for_real(each.scenario, kSteps);
+  const test::RunResult many = run(each.scenario);
   const test::Difference worst = test::difference(one, many);
   INFO(each.name << ": " << worst.tensor);
   if (training.precision == Precision::kFp64) {

@@ -60,6 +60,60 @@ TEST_CASE("Every strategy trains to the parameters of one rank", "[equivalence]"
   }
 }
 
+/// Ranks and micro-batches with different numbers of labels that count: only the sum over all of
+/// them divided by the number over all of them is what one rank computes.
+TEST_CASE("Every strategy weighs every token alike, however many each rank has", "[equivalence]") {
+  const test::RunOptions uneven{.uneven = true};
+  int compared = 0;
+  for (test::NamedScenario& each : test::one_of_each()) {
+    if (!runnable(each.scenario)) {
+      continue;
+    }
+    each.scenario.training.loss_mean = LossMean::kGlobalTokens;
+    if (!validate(each.scenario).empty()) {
+      continue;  // DDP without no_sync reduces what it accumulated before: sums cannot be had
+    }
+    INFO(each.name);
+    const test::RunResult one =
+        test::run_for_real(test::on_one_rank(each.scenario), kSteps, uneven);
+    const test::RunResult many = test::run_for_real(each.scenario, kSteps, uneven);
+    const test::Difference worst = test::difference(one, many);
+    INFO(worst.tensor);
+    CHECK(worst.relative <= tolerance_of(each.scenario));
+    check_losses(one, many, 1e-12);
+    CHECK(one.losses.front() != one.losses.back());
+    ++compared;
+  }
+  CHECK(compared >= 40);
+}
+
+TEST_CASE("The mean of the ranks' means is another number where they have different tokens") {
+  const test::RunOptions uneven{.uneven = true};
+  Scenario scenario = test::tiny_gpt();
+  scenario.training.precision = Precision::kFp64;
+  scenario.strategy.data.kind = DataKind::kDdp;
+  scenario.strategy.data.degree = 3;
+  for (const LossMean mean : {LossMean::kGlobalTokens, LossMean::kMeanOfMeans}) {
+    scenario.training.loss_mean = mean;
+    const Scenario whole = resolved(scenario);
+    const test::RunResult one = test::run_for_real(test::on_one_rank(whole), kSteps, uneven);
+    const test::RunResult many = test::run_for_real(whole, kSteps, uneven);
+    const double apart = test::difference(one, many).relative;
+    const double losses_apart = std::abs(one.losses.front() / many.losses.front() - 1);
+    if (mean == LossMean::kGlobalTokens) {
+      CHECK(apart <= 1e-12);
+      CHECK(losses_apart <= 1e-12);
+    } else {
+      CHECK(apart > 1e-6);
+      CHECK(losses_apart > 1e-6);
+    }
+    // With as many tokens on every rank the two means are one.
+    CHECK(test::difference(test::run_for_real(test::on_one_rank(whole), kSteps),
+                           test::run_for_real(whole, kSteps))
+              .relative <= 1e-12);
+  }
+}
+
 TEST_CASE("Synchronised batch norm trains to the parameters of one rank", "[equivalence]") {
   Scenario scenario = test::tiny_mlp(MlpNormKind::kSyncBatchNorm);
   scenario.training.precision = Precision::kFp64;

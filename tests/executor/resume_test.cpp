@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/model_graph.h"
+#include "executor/class_data.h"
 #include "executor/trainer.h"
 #include "tests/support/catch.h"
 #include "tests/support/scenarios.h"
@@ -58,7 +59,7 @@ Scenario scenario_of(DataKind kind, std::int64_t data, std::int64_t pipeline) {
   return scenario;
 }
 
-exec::TrainingData data_of(const Scenario& scenario) {
+exec::TokenData data_of(const Scenario& scenario) {
   std::string text;
   for (int i = 0; i < 3000; ++i) {
     text += static_cast<char>('a' + (i * i + i / 7) % 26);
@@ -71,7 +72,7 @@ std::vector<double> train(const Scenario& scenario,
                           std::int64_t stop,
                           const fs::path& checkpoints,
                           const fs::path& from = {}) {
-  exec::TrainingData data = data_of(scenario);
+  exec::TokenData data = data_of(scenario);
   exec::TrainOptions options;
   options.steps = kSteps;
   options.checkpoints = checkpoints;
@@ -198,6 +199,69 @@ TEST_CASE("what cannot be resumed from is refused in one line that names the fil
   const Folder of_sgd;
   train(plain, 2, of_sgd.path());
   check_refused(refusal(scenario, exec::latest_checkpoint(of_sgd.path())), "another optimizer");
+}
+
+namespace {
+
+/// Losses of the steps, then that of the evaluation, which is by the running statistics.
+std::vector<double> train_norms(const Scenario& scenario,
+                                std::int64_t steps,
+                                const fs::path& checkpoints,
+                                const fs::path& from = {}) {
+  exec::ClassData data(scenario.model.widths.front(), scenario.model.widths.back());
+  exec::TrainOptions options;
+  options.steps = steps;
+  options.checkpoints = checkpoints;
+  options.resume_from = from;
+  options.job.device.poison = true;
+  exec::Trainer trainer(scenario, data, options);
+  std::vector<double> losses;
+  trainer.run([&](const exec::StepMetrics& metrics) {
+    losses.push_back(metrics.loss);
+    if (metrics.evaluation_loss) {
+      losses.push_back(*metrics.evaluation_loss);
+    }
+    return true;
+  });
+  return losses;
+}
+
+Scenario norms(MlpNormKind norm, DataKind kind) {
+  Scenario scenario = test::tiny_mlp(norm);
+  scenario.training.micro_batch = 4;
+  scenario.training.learning_rate = 1e-2;
+  scenario.training.final_learning_rate = 1;  // a schedule depends on how many steps there are
+  scenario.training.warmup_steps = 0;
+  scenario.strategy.data.kind = kind;
+  scenario.strategy.data.degree = 3;
+  return resolved(scenario);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "Running statistics are saved, and evaluation after a resume is what it would have been") {
+  for (const MlpNormKind norm : {MlpNormKind::kBatchNorm, MlpNormKind::kSyncBatchNorm}) {
+    for (const DataKind kind : {DataKind::kDp, DataKind::kDdp, DataKind::kZero1, DataKind::kFsdp}) {
+      Scenario scenario = norms(norm, kind);
+      if (!validate(scenario).empty()) {
+        continue;  // DataParallel has no SyncBatchNorm
+      }
+      INFO(test::text_of(scenario));
+      const Folder whole;
+      const Folder parts;
+      const std::vector<double> uninterrupted = train_norms(scenario, 6, whole.path());
+      train_norms(scenario, 3, parts.path());
+      const std::vector<double> rest =
+          train_norms(scenario, 6, parts.path(), exec::latest_checkpoint(parts.path()));
+      REQUIRE(rest.size() == 4);
+      CHECK(rest == std::vector<double>(uninterrupted.end() - 4, uninterrupted.end()));
+      // Fewer ranks go on with the statistics of the first ones.
+      scenario.strategy.data.degree = 2;
+      const fs::path newest = exec::latest_checkpoint(parts.path());
+      CHECK(train_norms(resolved(scenario), 7, parts.path(), newest).size() == 2);
+    }
+  }
 }
 
 }  // namespace lockstep

@@ -62,20 +62,21 @@ TEST_CASE("e^x in float is within 2 ulp of double, with its limits") {
 
 /// The loss with the vocabulary, padded to 44, cut over `ranks`, as the plan's collectives do it.
 /// Returns the loss; dlogits (rows, 44) are the ranks' gradients side by side.
-double cut_loss(const std::vector<double>& logits,
-                std::int64_t ranks,
-                const LossFactors& factors,
-                std::vector<double>& dlogits) {
-  const Loss<double>& kernels = best<Loss<double>>();
+template <typename T>
+T cut_loss(const std::vector<T>& logits,
+           std::int64_t ranks,
+           const LossFactors& factors,
+           std::vector<T>& dlogits) {
+  const Loss<T>& kernels = best<Loss<T>>();
   const std::int64_t local = 44 / ranks;
-  std::vector<std::vector<double>> shards;
-  std::vector<double> maximum(kRows, -std::numeric_limits<double>::infinity());
-  std::vector<double> sum(kRows);
-  std::vector<double> target(kRows);
-  std::vector<double> own(kRows);
-  std::vector<double> own_target(kRows);
+  std::vector<std::vector<T>> shards;
+  std::vector<T> maximum(kRows, -std::numeric_limits<T>::infinity());
+  std::vector<T> sum(kRows);
+  std::vector<T> target(kRows);
+  std::vector<T> own(kRows);
+  std::vector<T> own_target(kRows);
   for (std::int64_t rank = 0; rank < ranks; ++rank) {
-    std::vector<double> shard(static_cast<std::size_t>(kRows * local), 1e9);  // padding is no logit
+    std::vector<T> shard(static_cast<std::size_t>(kRows * local), T(1e9));  // padding is no logit
     for (std::int64_t i = 0; i < kRows * local; ++i) {
       const std::int64_t column = rank * local + i % local;
       if (column < kVocabulary) {
@@ -101,12 +102,12 @@ double cut_loss(const std::vector<double>& logits,
       target[row] += own_target[row];
     }
   }
-  double loss = 0;
+  T loss = 0;
   dlogits.assign(static_cast<std::size_t>(kRows * 44), 0);
   for (std::int64_t rank = 0; rank < ranks; ++rank) {
-    std::vector<double>& shard = shards[static_cast<std::size_t>(rank)];
+    std::vector<T>& shard = shards[static_cast<std::size_t>(rank)];
     kernels.finish(shard.data(),
-                   LossRows<double>{maximum.data(), sum.data(), target.data()},
+                   LossRows<T>{maximum.data(), sum.data(), target.data()},
                    kLabels.data(),
                    factors,
                    &loss,
@@ -134,6 +135,21 @@ TEST_CASE(
       gradient.insert(gradient.end(), begin, begin + kVocabulary);
     }
     require_gradient(logits, gradient, [&] { return naive_loss(logits); });
+  }
+}
+
+TEST_CASE("the loss in float is that in double, also where labels are ignored") {
+  const std::vector<double> logits = normal_numbers<double>(kRows * kVocabulary, 1);
+  for (const std::int64_t ranks : {1, 2, 4}) {
+    std::vector<double> exact;
+    std::vector<float> rounded;
+    const double loss = cut_loss(logits, ranks, {1.0 / 5, 1.0 / 5, false}, exact);
+    CHECK(cut_loss(converted<float>(logits), ranks, {1.0 / 5, 1.0 / 5, false}, rounded) ==
+          Approx(loss).epsilon(1e-6));
+    CHECK(relative_error(rounded, exact) < 1e-6);
+    for (std::size_t column = 0; column < 44; ++column) {
+      CHECK(rounded[3 * 44 + column] == 0);  // row 3 has no label
+    }
   }
 }
 

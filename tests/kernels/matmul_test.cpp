@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "kernels/cpu/elementwise.h"
+#include "kernels/cpu/gemm.h"
 #include "tests/kernels/numeric.h"
 
 namespace lockstep {
@@ -52,6 +53,28 @@ TEST_CASE("a linear layer equals three loops, in double and in float") {
            shape);
     CHECK(relative_error(y32, exact) < 2e-6);
   }
+}
+
+TEST_CASE("a product of floats shared by threads is the product, and the same every time") {
+  const MatmulShape shape{257, 192, 130};
+  const std::vector<double> x = normal_numbers<double>(shape.m * shape.k, 1);
+  const std::vector<double> w = normal_numbers<double>(shape.n * shape.k, 2);
+  const std::vector<double> bias = zeros<double>(shape.n);
+  const std::vector<double> exact = naive(x, w, bias, shape);
+  const std::vector<float> x32 = converted<float>(x);
+  const std::vector<float> w32 = converted<float>(w);
+  // Another thread's wish is its own: the number is kept by thread.
+  std::thread([&] {
+    for (const int threads : {1, 2, 3}) {
+      kernels::cpu::set_float_gemm_threads(threads);
+      std::vector<float> y = zeros<float>(shape.m * shape.n);
+      std::vector<float> again = y;
+      matmul<float>(x32.data(), w32.data(), nullptr, y.data(), shape);
+      matmul<float>(x32.data(), w32.data(), nullptr, again.data(), shape);
+      CHECK(relative_error(y, exact) < 2e-6);
+      CHECK(y == again);
+    }
+  }).join();
 }
 
 TEST_CASE("gradients of a linear layer match finite differences") {

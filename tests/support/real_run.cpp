@@ -27,11 +27,20 @@ std::int64_t token(std::int64_t sample, std::int64_t position, std::int64_t voca
   return static_cast<std::int64_t>(mixed(counter) % static_cast<std::uint64_t>(vocabulary));
 }
 
+/// Labels of a sample that count, where samples are uneven: at least one.
+std::int64_t counted(std::int64_t sample, std::int64_t seq) {
+  return 1 + static_cast<std::int64_t>(mixed(static_cast<std::uint64_t>(sample) * 31 + 7) %
+                                       static_cast<std::uint64_t>(seq));
+}
+
+constexpr std::int64_t kIgnored = -100;
+
 }  // namespace
 
-CounterHost::CounterHost(const Scenario& scenario, const Plan& plan)
+CounterHost::CounterHost(const Scenario& scenario, const Plan& plan, bool uneven)
     : scenario_(scenario),
       plan_(plan),
+      uneven_(uneven),
       rate_(scenario.training.optimizer == OptimizerKind::kAdamW ? 1e-3 : 0.1) {}
 
 void CounterHost::features(const exec::Operand& to, std::int64_t at, std::int64_t sample) const {
@@ -53,9 +62,7 @@ void CounterHost::load(const exec::BatchRequest& request) {
   const std::int64_t vocabulary = scenario_.model.family == ModelFamily::kMlp
                                       ? scenario_.model.widths.back()
                                       : scenario_.model.vocab;
-  const std::int64_t first =
-      (request.place.iteration * scenario_.training.accumulate + request.place.microbatch) *
-      request.samples;
+  const std::int64_t first = first_sample(request.place, request.place.microbatch, request.samples);
   for (std::int64_t replica = 0; replica < request.replicas; ++replica) {
     for (std::int64_t i = 0; i < request.samples; ++i) {
       const std::int64_t sample = (first + i) * ranks + request.place.data_coordinate + replica;
@@ -67,11 +74,33 @@ void CounterHost::load(const exec::BatchRequest& request) {
           request.inputs->as<std::int64_t>()[at] = token(sample, t, vocabulary);
         }
         if (request.labels != nullptr) {
-          request.labels->as<std::int64_t>()[at] = token(sample, t + 1, vocabulary);
+          const bool counts = !uneven_ || t < counted(sample, request.seq);
+          request.labels->as<std::int64_t>()[at] =
+              counts ? token(sample, t + 1, vocabulary) : kIgnored;
         }
       }
     }
   }
+}
+
+std::int64_t CounterHost::first_sample(const exec::RunPlace& place,
+                                       std::int64_t microbatch,
+                                       std::int64_t samples) const {
+  return (place.iteration * scenario_.training.accumulate + microbatch) * samples;
+}
+
+std::int64_t CounterHost::counted_labels(const exec::LabelRequest& request) {
+  if (!uneven_) {
+    return exec::Host::counted_labels(request);
+  }
+  const std::int64_t ranks = scenario_.strategy.data.degree;
+  std::int64_t sum = 0;
+  for (std::int64_t i = 0; i < request.microbatches * request.samples; ++i) {
+    const std::int64_t sample = (first_sample(request.place, 0, request.samples) + i) * ranks +
+                                request.place.data_coordinate;
+    sum += counted(sample, request.seq);
+  }
+  return sum;
 }
 
 void CounterHost::loss(const exec::RunPlace& place, double value) {
@@ -121,6 +150,11 @@ void CounterHost::shard(const exec::Shard& shard) {
   });
 }
 
+void CounterHost::statistics(const exec::RunningStatistics&) {
+  const std::lock_guard lock(mutex_);
+  ++shards_;
+}
+
 namespace {
 
 /// One rank's host: the shared one, but for first values and delays of its own.
@@ -136,6 +170,9 @@ class RankHost final : public exec::Host {
   }
 
   void load(const exec::BatchRequest& request) override { shared_.load(request); }
+  std::int64_t counted_labels(const exec::LabelRequest& request) override {
+    return shared_.counted_labels(request);
+  }
   double learning_rate(std::int64_t i) const override { return shared_.learning_rate(i); }
   void loss(const exec::RunPlace& place, double value) override { shared_.loss(place, value); }
   void commit(const exec::RunPlace& place) override { shared_.commit(place); }
@@ -144,6 +181,9 @@ class RankHost final : public exec::Host {
       std::this_thread::sleep_for(options_.late);
     }
     shared_.shard(shard);
+  }
+  void statistics(const exec::RunningStatistics& statistics) override {
+    shared_.statistics(statistics);
   }
   bool first_values(std::int32_t parameter,
                     std::int64_t first,
@@ -171,7 +211,7 @@ RunResult run_plan(const Scenario& scenario,
                    const Plan& plan,
                    std::int64_t steps,
                    const RunOptions& options) {
-  CounterHost host(scenario, plan);
+  CounterHost host(scenario, plan, options.uneven);
   std::vector<std::unique_ptr<RankHost>> own;
   std::vector<exec::Host*> hosts;
   for (int rank = 0; rank < plan.mesh.world_size(); ++rank) {

@@ -26,12 +26,16 @@ struct RunResult {
 /// ranks in turn, as a distributed sampler does without shuffling.
 class CounterHost : public exec::Host {
  public:
-  CounterHost(const Scenario& scenario, const Plan& plan);
+  /// `uneven`: of every sample only the first labels count, of another number each; the rest is
+  /// -100.
+  CounterHost(const Scenario& scenario, const Plan& plan, bool uneven = false);
 
   void load(const exec::BatchRequest& request) override;
+  std::int64_t counted_labels(const exec::LabelRequest& request) override;
   double learning_rate(std::int64_t) const override { return rate_; }
   void loss(const exec::RunPlace& place, double value) override;
   void shard(const exec::Shard& shard) override;
+  void statistics(const exec::RunningStatistics& statistics) override;
   /// By the host's contract all ranks have shown their shards.
   void commit(const exec::RunPlace& place) override;
 
@@ -40,8 +44,13 @@ class CounterHost : public exec::Host {
  private:
   void features(const exec::Operand& to, std::int64_t at, std::int64_t sample) const;
 
+  std::int64_t first_sample(const exec::RunPlace& place,
+                            std::int64_t microbatch,
+                            std::int64_t samples) const;
+
   const Scenario& scenario_;
   const Plan& plan_;
+  bool uneven_;
   double rate_;
   std::mutex mutex_;
   RunResult result_;
@@ -51,11 +60,12 @@ class CounterHost : public exec::Host {
 struct RunOptions {
   std::chrono::nanoseconds timeout = std::chrono::seconds(20);
   bool evaluate = false;  ///< after the steps; its loss is the last one
+  bool uneven = false;    ///< samples have different numbers of labels that count
   /// Ranks that are to receive their first values from others begin with values of their own.
   bool distorted = false;
   std::chrono::nanoseconds late = {};  ///< the last rank's delay before it shows its first shard
   /// Called when all ranks have ended a section, also when it failed.
-  std::function<void(exec::Job&, const Section&)> after_section;
+  std::function<void(exec::Job&, const Section&)> after_section = {};
 };
 
 /// Init, `steps` steps and save of the resolved scenario.

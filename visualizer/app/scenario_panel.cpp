@@ -113,13 +113,48 @@ void tooltip(const std::string& text) {
 
 }  // namespace
 
+const std::vector<std::pair<const char*, S>>& ScenarioPanel::fields() {
+  static const std::vector<std::pair<const char*, S>> kFields{
+      {"model", S::kFieldModel},
+      {"cluster", S::kFieldCluster},
+      {kNodes.key, S::kFieldNodes},
+      {"strategy.data.kind", S::kFieldDataKind},
+      {kDp.key, S::kFieldDp},
+      {kReplicate.key, S::kFieldReplicate},
+      {kTp.key, S::kFieldTp},
+      {"strategy.tensor.sequence_parallel", S::kFieldSequence},
+      {kPp.key, S::kFieldPp},
+      {"strategy.pipeline.schedule", S::kFieldSchedule},
+      {kChunks.key, S::kFieldChunks},
+      {kMicro.key, S::kFieldMicro},
+      {kAccumulate.key, S::kFieldAccumulate},
+      {kGlobal.key, S::kFieldGlobal},
+      {kSeqLen.key, S::kFieldSeqLen},
+      {"training.precision", S::kFieldPrecision},
+      {"training.optimizer", S::kFieldOptimizer},
+      {"training.recompute", S::kFieldRecompute}};
+  return kFields;
+}
+
 void ScenarioPanel::problems_of(const Session& session, const char* key) {
+  shown_keys_.insert(key);
   for (const Problem& problem : session.problems().list()) {
     if (problem.place == key) {
       ImGui::PushStyleColor(ImGuiCol_Text, ui::theme().bad);
       ImGui::TextWrapped("%s", problem.message.c_str());
       ImGui::PopStyleColor();
       ui::tag(fmt::format("problem.{}", key), problem.message);
+    }
+  }
+}
+
+void ScenarioPanel::other_problems(const Session& session) const {
+  for (const Problem& problem : session.problems().list()) {
+    if (!shown_keys_.contains(problem.place)) {
+      ImGui::PushStyleColor(ImGuiCol_Text, ui::theme().bad);
+      ImGui::TextWrapped("%s: %s", problem.place.c_str(), problem.message.c_str());
+      ImGui::PopStyleColor();
+      ui::tag(fmt::format("problem.{}", problem.place), problem.message);
     }
   }
 }
@@ -322,9 +357,11 @@ void ScenarioPanel::draw(Session& session) {
     return;
   }
   summary(session);
+  shown_keys_.clear();
   where_section(session);
   strategy_section(session);
   training_section(session);
+  other_problems(session);
 }
 
 }  // namespace lockstep::app

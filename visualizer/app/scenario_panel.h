@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,8 @@ class ScenarioPanel {
  public:
   /// Into the current window.
   void draw(Session& session);
+  /// Every field: its tag (the key that problems name) and its title.
+  static const std::vector<std::pair<const char*, ui::S>>& fields();
 
  private:
   struct Neighbours {
@@ -37,13 +40,16 @@ class ScenarioPanel {
   void number_text(Session& session, const NumberField& field, std::int64_t shown);
   void step_button(Session& session, const NumberField& field, const Neighbour& to, bool more);
   void check(Session& session, ui::S title, const char* key, bool value, const Change& change);
-  static void problems_of(const Session& session, const char* key);
+  void problems_of(const Session& session, const char* key);
+  /// Those of fields that are not shown.
+  void other_problems(const Session& session) const;
   const Neighbours& neighbours(const Session& session, const NumberField& field);
 
   /// What is typed and not yet confirmed: key and value.
   std::optional<std::pair<std::string, std::int64_t>> typed_;
   std::map<std::string, Neighbours> neighbours_;  ///< by key, of `revision_`
   std::uint64_t revision_ = 0;
+  std::set<std::string, std::less<>> shown_keys_;  ///< in this frame
 };
 
 }  // namespace lockstep::app

@@ -383,11 +383,24 @@ void Shell::add_panel_commands(std::vector<Command>& commands) {
   add("panel.bottom.lower", S::kLowerBottom, resize(settings_.bottom, -0.03F));
 }
 
+void Shell::add_field_commands(std::vector<Command>& commands) const {
+  for (const auto& [key, title] : ScenarioPanel::fields()) {
+    const std::string tag = key;
+    commands.push_back({fmt::format("go.{}", key),
+                        ui::trf(S::kGoTo, ui::tr(title)),
+                        "",
+                        [tag] { ui::state().tags.want_focus(tag); },
+                        nullptr,
+                        session_.has_scenario()});
+  }
+}
+
 std::vector<Command> Shell::commands() {
   std::vector<Command> all;
   add_session_commands(all);
   add_look_commands(all);
   add_panel_commands(all);
+  add_field_commands(all);
   all.push_back({"palette",
                  ui::tr(S::kPalette),
                  "Ctrl+Shift+P",

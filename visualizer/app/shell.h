@@ -45,6 +45,7 @@ class Shell {
   void add_session_commands(std::vector<Command>& commands);
   void add_look_commands(std::vector<Command>& commands);
   void add_panel_commands(std::vector<Command>& commands);
+  void add_field_commands(std::vector<Command>& commands) const;
   void run_keys(const std::vector<Command>& commands);
   void cycle_panels();
   void escape();

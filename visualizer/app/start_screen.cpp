@@ -37,7 +37,7 @@ bool preset_button(const Preset& preset, const ImVec2& size) {
   const float pad = ui::scaled(10);
   const float line = font->FontSize * 1.35F;
   const float room = size.x - 2 * pad;
-  const float top = at.y + (size.y - 2 * line) / 2;
+  const float top = at.y + (size.y - line - font->FontSize) / 2;
   ui::text_at(list,
               font,
               ImVec2(at.x + pad, top),

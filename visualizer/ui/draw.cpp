@@ -113,6 +113,19 @@ void label(ImDrawList& list, const Rect& rect, const Look& look, std::string_vie
   text_at(list, font, at, look.text, shown);
 }
 
+void letter(ImDrawList& list, const Rect& rect, const Look& look, char letter) {
+  const ImFont* font = state().fonts.small;
+  const std::string_view text(&letter, 1);
+  const float width = text_width(*font, text);
+  const ImVec2 at(std::floor((rect.min.x + rect.max.x - width) / 2),
+                  std::floor((rect.min.y + rect.max.y - font->FontSize) / 2));
+  if (look.hatch != Hatch::kNone) {
+    list.AddRectFilled(
+        ImVec2(at.x - 1, at.y), ImVec2(at.x + width + 1, at.y + font->FontSize), look.fill);
+  }
+  text_at(list, font, at, look.text, text);
+}
+
 int ticks_in(float width) {
   return std::max(1, static_cast<int>(width / scaled(90)));
 }
@@ -138,20 +151,13 @@ void draw_time_axis(ImDrawList& list,
   }
 }
 
-float legend_entry(ImDrawList& list,
-                   const ImVec2& at,
-                   const Look& look,
-                   std::string_view letter,
-                   std::string_view name) {
+float legend_entry(
+    ImDrawList& list, const ImVec2& at, const Look& look, char letter, std::string_view name) {
   const ImFont* font = state().fonts.small;
   const float side = std::floor(font->FontSize * 1.2F);
   const Rect swatch{at, ImVec2(at.x + std::floor(1.6F * side), at.y + side)};
   box(list, swatch, look, swatch);
-  const float inner = text_width(*font, letter);
-  const ImVec2 middle(std::floor((swatch.min.x + swatch.max.x - inner) / 2), at.y);
-  list.AddRectFilled(
-      ImVec2(middle.x - 1, at.y + 1), ImVec2(middle.x + inner + 1, swatch.max.y - 1), look.fill);
-  text_at(list, font, middle, look.text, letter);
+  ui::letter(list, swatch, look, letter);
   const float left = swatch.max.x + scaled(5);
   text_at(list, font, ImVec2(left, at.y), theme().text, name);
   return left + text_width(*font, name) - at.x;

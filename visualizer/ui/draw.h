@@ -37,6 +37,9 @@ float text_width(const ImFont& font, std::string_view text);
 /// enough to be read.
 void label(ImDrawList& list, const Rect& rect, const Look& look, std::string_view text);
 
+/// One letter in the middle: for boxes too narrow for words.
+void letter(ImDrawList& list, const Rect& rect, const Look& look, char letter);
+
 /// Text at a place, in any font, without an item.
 void text_at(
     ImDrawList& list, const ImFont* font, const ImVec2& at, ImU32 colour, std::string_view text);
@@ -51,10 +54,7 @@ void draw_time_axis(ImDrawList& list,
 int ticks_in(float width);
 
 /// A legend's entry: box, letter and name; returns its width.
-float legend_entry(ImDrawList& list,
-                   const ImVec2& at,
-                   const Look& look,
-                   std::string_view letter,
-                   std::string_view name);
+float legend_entry(
+    ImDrawList& list, const ImVec2& at, const Look& look, char letter, std::string_view name);
 
 }  // namespace lockstep::ui

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include <fmt/format.h>
 #include <imgui_internal.h>
 
 #include "visualizer/models/timeline_text.h"
@@ -110,7 +111,7 @@ LanesPane::Layout LanesPane::layout(const ImVec2& origin, const ImVec2& size) co
   const float groups = group_of_row_.empty() ? 0 : static_cast<float>(group_of_row_.back());
   const auto rows = static_cast<float>(std::max<std::size_t>(1, lanes_->rows().size()));
   at.row_height =
-      std::floor(std::clamp((at.body.height() - groups * gap) / rows, scaled(18), scaled(40)));
+      std::floor(std::clamp((at.body.height() - groups * gap) / rows, scaled(18), scaled(84)));
   return at;
 }
 
@@ -321,32 +322,65 @@ void LanesPane::paint_labels(const Layout& at) const {
   list.PopClipRect();
 }
 
-void LanesPane::paint_row(const Layout& at, std::size_t row, Nanoseconds narrow) const {
+void LanesPane::paint_box(const Layout& at, std::size_t row, const LaneBox& box, Rect place) const {
   ImDrawList& list = *ImGui::GetWindowDrawList();
+  const ui::Look& look = ui::theme().look(box.paint);
+  const bool folded = box.item == view::kNoItem;
+  if (folded) {
+    // As high as it is busy, so that gaps are not lost.
+    const double busy = static_cast<double>(box.busy) /
+                        static_cast<double>(std::max<Nanoseconds>(1, box.end - box.begin));
+    place.min.y += std::floor(static_cast<float>((1 - busy) * 0.8) * place.height());
+  } else if (place.width() > scaled(4)) {
+    place.max.x -= 1;
+  }
+  ui::box(list, place, look, at.body);
+  const Rect seen = ui::intersect(place, at.body);
+  const float em = ui::state().fonts.small->FontSize;
+  if (seen.width() >= 3 * em) {
+    // Many small ones side by side: what they are together.
+    ui::label(list,
+              seen,
+              look,
+              folded ? std::string(ui::term(name_of(box.paint))) : lanes_->label(row, box));
+  } else if (seen.width() >= em && seen.height() >= em) {
+    ui::letter(list, seen, look, letter_of(box.paint));
+  }
+}
+
+void LanesPane::paint_row(const Layout& at, std::size_t row, Nanoseconds narrow) const {
   const Rect rect = row_rect(at, row);
   const Rect clip = ui::intersect(rect, at.body);
-  list.AddRectFilled(clip.min, clip.max, ui::theme().raised);
+  ImGui::GetWindowDrawList()->AddRectFilled(clip.min, clip.max, ui::theme().raised);
+  const float small = scaled(5);
+  std::optional<LaneBox> run;  // small neighbours of one paint, drawn as one
+  Rect place = rect;
+  const auto flush = [&] {
+    if (run) {
+      place.max.x = std::max(place.max.x, place.min.x + 1);
+      paint_box(at, row, *run, place);
+      run.reset();
+    }
+  };
   for (const LaneBox& box : lanes_->boxes(row, window_, narrow)) {
-    Rect place{ImVec2(x_of(at.body, box.begin), rect.min.y),
-               ImVec2(x_of(at.body, box.end), rect.max.y)};
-    place.max.x = std::max(place.max.x, place.min.x + 1);
-    const ui::Look& look = ui::theme().look(box.paint);
-    if (box.item == view::kNoItem) {
-      // Folded: as high as it is busy, so that gaps are not lost.
-      const double busy = static_cast<double>(box.busy) /
-                          static_cast<double>(std::max<Nanoseconds>(1, box.end - box.begin));
-      place.min.y += std::floor(static_cast<float>((1 - busy) * 0.8) * place.height());
-      ui::box(list, place, {look.fill, look.text, look.hatch, false}, clip);
+    const float left = x_of(at.body, box.begin);
+    const float right = x_of(at.body, box.end);
+    const bool joins = run && run->paint == box.paint && left <= place.max.x + 1 &&
+                       right - left < small && run->item == view::kNoItem;
+    if (joins) {
+      run->end = box.end;
+      run->busy += box.busy;
+      run->count += box.count;
+      place.max.x = right;
       continue;
     }
-    const float gap = place.width() > scaled(4) ? 1.0F : 0.0F;
-    place.max.x -= gap;
-    ui::box(list, place, look, clip);
-    const Rect seen = ui::intersect(place, clip);
-    if (seen.width() >= 3 * ui::state().fonts.small->FontSize && seen.height() > 0) {
-      ui::label(list, seen, look, lanes_->label(row, box));
-    }
+    flush();
+    run = box;
+    run->item = right - left < small ? view::kNoItem : box.item;
+    place.min.x = left;
+    place.max.x = right;
   }
+  flush();
 }
 
 void LanesPane::paint_rows(const Layout& at, const LanesChoice& choice) const {
@@ -440,10 +474,15 @@ void LanesPane::paint_tooltip(const Layout& at) const {
   }
   const LaneBox& box = under->box;
   const std::string_view paint = ui::term(name_of(box.paint));
+  const std::string length = view::time_text(box.end - box.begin, true);
   ImGui::BeginTooltip();
-  ImGui::TextUnformatted(lanes_->label(under->row, box).c_str());
-  ImGui::TextUnformatted(
-      (std::string(paint) + ", " + view::time_text(box.end - box.begin, true)).c_str());
+  if (box.item == view::kNoItem) {
+    ImGui::TextUnformatted(ui::trf(ui::S::kFolded, box.count, paint).c_str());
+    ImGui::TextUnformatted(length.c_str());
+  } else {
+    ImGui::TextUnformatted(lanes_->label(under->row, box).c_str());
+    ImGui::TextUnformatted(fmt::format("{}, {}", paint, length).c_str());
+  }
   ImGui::EndTooltip();
 }
 
@@ -489,14 +528,12 @@ void draw_paint_legend(const view::Lanes& lanes) {
       continue;
     }
     const auto paint = static_cast<view::Paint>(i);
-    const char letter = letter_of(paint);
     const std::string_view name = ui::term(name_of(paint));
     const float width = scaled(30) + ui::text_width(*ui::state().fonts.small, name);
     if (at.x > origin.x && at.x + width > end) {
       at = ImVec2(origin.x, at.y + line);
     }
-    const float drawn =
-        ui::legend_entry(list, at, ui::theme().look(paint), std::string_view(&letter, 1), name);
+    const float drawn = ui::legend_entry(list, at, ui::theme().look(paint), letter_of(paint), name);
     at.x += std::floor(drawn + scaled(14));
   }
   ImGui::Dummy(ImVec2(1, at.y - origin.y + line));

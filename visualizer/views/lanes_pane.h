@@ -66,6 +66,7 @@ class LanesPane {
   void paint_labels(const Layout& at) const;
   void paint_rows(const Layout& at, const LanesChoice& choice) const;
   void paint_row(const Layout& at, std::size_t row, Nanoseconds narrowest) const;
+  void paint_box(const Layout& at, std::size_t row, const view::LaneBox& box, ui::Rect place) const;
   void paint_choice(const Layout& at, const LanesChoice& choice) const;
   void paint_map(const Layout& at) const;
   void paint_tooltip(const Layout& at) const;

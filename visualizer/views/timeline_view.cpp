@@ -109,8 +109,8 @@ view::DetailLines TimelineView::details(const ViewContext& context) {
 void TimelineView::draw_split(const view::TimeWindow& area) const {
   const std::vector<view::AreaSplit> splits = splitter_->split(area);
   const std::vector<SplitColumn> columns = used_columns(splits, area.length());
-  const ImGuiTableFlags flags = ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_RowBg |
-                                ImGuiTableFlags_BordersInnerV | ImGuiTableFlags_ScrollY;
+  const ImGuiTableFlags flags =
+      ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY;
   if (!ImGui::BeginTable("##split", static_cast<int>(columns.size()) + 1, flags)) {
     return;
   }

@@ -28,19 +28,6 @@ bool is_message(const Operation& op) {
 
 }  // namespace
 
-std::string_view name_of(Paint paint) {
-  static constexpr std::string_view kNames[] = {"forward",
-                                                "backward",
-                                                "backward weight",
-                                                "recompute",
-                                                "optimizer",
-                                                "other",
-                                                "transfer",
-                                                "waiting",
-                                                "host"};
-  return kNames[static_cast<std::size_t>(paint)];
-}
-
 Paint paint_of(const Operation& op) {
   if (is_message(op)) {
     return Paint::kTransfer;

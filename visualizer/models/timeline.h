@@ -10,37 +10,15 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/trace_index.h"
+#include "visualizer/models/lanes.h"
 
 namespace lockstep::view {
 
-/// What a piece of a lane is, told apart by letter, hatch and colour.
-enum class Paint : std::uint8_t {
-  kForward,
-  kBackward,  ///< whole, or the gradient of the inputs alone
-  kBackwardWeight,
-  kRecompute,
-  kOptimizer,
-  kOther,  ///< initialisation, copies in and out of messages, clipping
-  kTransfer,
-  kWaiting,  ///< arrived at a message, others have not
-  kHost,
-};
-inline constexpr int kPaintCount = 9;
-std::string_view name_of(Paint paint);
-
 /// Of an operation while it runs.
 Paint paint_of(const Operation& op);
-
-struct TimeWindow {
-  Nanoseconds from = 0;
-  Nanoseconds to = 0;
-  Nanoseconds length() const { return to - from; }
-};
 
 /// A stream of a rank.
 struct TimelineRow {

@@ -1,0 +1,139 @@
+#include "visualizer/app/document.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/io/hf_config.h"
+#include "core/io/json_reader.h"
+#include "core/io/scenario_io.h"
+#include "core/io/trace_io.h"
+#include "core/planner/planner.h"
+#include "simulator/simulate.h"
+#include "visualizer/app/presets.h"
+
+namespace lockstep::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kComponent = "open";
+constexpr std::string_view kTraceMark = "LSTRACE\n";
+constexpr std::int64_t kUsualSequence = 4096;
+
+DocumentPtr finished(std::shared_ptr<Document> document) {
+  document->step = static_cast<int>(document->trace.steps.size()) - 1;
+  if (document->step < 0) {
+    throw BadInputError(kComponent, "the trace holds no step");
+  }
+  document->report = make_report(
+      document->plan, document->trace, report_facts(document->scenario), document->step);
+  return document;
+}
+
+std::string beginning(const fs::path& path, std::size_t length) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    throw BadInputError(kComponent, fmt::format("{}: cannot be read", path.string()));
+  }
+  std::string text(length, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(length));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return text;
+}
+
+/// The newest trace of a run, or nothing when it has none yet.
+std::optional<fs::path> newest_trace(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder / "trace", error)) {
+    if (entry.path().extension() == ".lstrace") {
+      files.push_back(entry.path());
+    }
+  }
+  const auto newest = std::max_element(files.begin(), files.end());
+  return newest == files.end() ? std::nullopt : std::optional(*newest);
+}
+
+Opened open_folder(const fs::path& folder) {
+  if (!fs::exists(folder / "scenario.json")) {
+    throw BadInputError(
+        kComponent,
+        fmt::format("{}: a folder without scenario.json is no training run", folder.string()));
+  }
+  const std::optional<fs::path> trace = newest_trace(folder);
+  if (trace) {
+    const DocumentPtr document = load_document(trace->string());
+    return {document->scenario, document};
+  }
+  return {load_scenario((folder / "scenario.json").string()), nullptr};
+}
+
+/// A Hugging Face configuration has a model_type or architectures; a scenario has neither.
+bool is_model_config(const std::string& path) {
+  const JsonValue json = parse_json(read_text_file(path, kComponent), path, kComponent);
+  return json.find("model_type") != nullptr || json.find("architectures") != nullptr;
+}
+
+Opened open_json(const std::string& path) {
+  if (!is_model_config(path)) {
+    return {load_scenario(path), nullptr};
+  }
+  Scenario scenario = preset_scenario(presets().front());
+  scenario.model = load_hf_config(path).model;
+  scenario.name = scenario.model.name;
+  scenario.training.seq_len = std::min(scenario.model.max_position, kUsualSequence);
+  return {std::move(scenario), nullptr};
+}
+
+}  // namespace
+
+DocumentPtr simulate_document(const Scenario& scenario) {
+  const auto document = std::make_shared<Document>();
+  document->scenario = resolved(scenario);
+  require_valid(document->scenario);
+  document->plan = make_plan(document->scenario, {false, false});
+  document->trace = sim::simulate(document->plan, document->scenario.cluster).trace;
+  document->memory = memory_report(document->scenario, {.plan = &document->plan});
+  return finished(document);
+}
+
+DocumentPtr load_document(const std::string& path) {
+  const auto document = std::make_shared<Document>();
+  LoadedTrace loaded = load_trace(path);
+  document->scenario = std::move(loaded.scenario);
+  document->plan = std::move(loaded.plan);
+  document->trace = std::move(loaded.trace);
+  document->memory = memory_report(document->scenario);
+  document->file = path;
+  return finished(document);
+}
+
+Opened open_path(const std::string& path) {
+  const fs::path file(path);
+  if (!fs::exists(file)) {
+    if (const Preset* preset = find_preset(path)) {
+      return {preset_scenario(*preset), nullptr};
+    }
+    throw BadInputError(kComponent, fmt::format("{}: there is no such file", path));
+  }
+  if (fs::is_directory(file)) {
+    return open_folder(file);
+  }
+  const std::string start = beginning(file, kTraceMark.size());
+  if (start.empty()) {
+    throw BadInputError(kComponent, fmt::format("{}: the file is empty", path));
+  }
+  if (start == kTraceMark) {
+    const DocumentPtr document = load_document(path);
+    return {document->scenario, document};
+  }
+  return open_json(path);
+}
+
+}  // namespace lockstep::app

@@ -1,0 +1,44 @@
+// Document: everything that can be shown of one scenario: made once on the worker, then constant.
+// Views keep a shared pointer to it, so that an edit cannot pull it away under them.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/memory_report.h"
+#include "core/plan.h"
+#include "core/report.h"
+#include "core/scenario.h"
+#include "core/trace.h"
+
+namespace lockstep::app {
+
+struct Document {
+  Scenario scenario;  ///< resolved
+  Plan plan;
+  Trace trace;
+  int step = 0;  ///< of the trace: the one that is shown
+  Report report;
+  MemoryReport memory;
+  std::string file;  ///< where it was read from; empty = simulated here
+
+  const TraceStep& shown_step() const { return trace.steps[static_cast<std::size_t>(step)]; }
+};
+using DocumentPtr = std::shared_ptr<const Document>;
+
+/// Plans and simulates, as `lockstep simulate` does. BadInputError for a scenario with problems.
+DocumentPtr simulate_document(const Scenario& scenario);
+/// Of a native trace.
+DocumentPtr load_document(const std::string& path);
+
+/// What a path turned out to be: a scenario to edit, and a document where it holds a trace.
+struct Opened {
+  Scenario scenario;
+  DocumentPtr document;  ///< null: to be simulated
+};
+
+/// A scenario, a Hugging Face config.json, a native trace, the folder of a training run, or a
+/// preset's id. BadInputError says what it is instead.
+Opened open_path(const std::string& path);
+
+}  // namespace lockstep::app

@@ -1,0 +1,104 @@
+// Session: what is open and what is selected. The window asks it every frame; edits are handed to
+// the worker, and the newest result is what is shown.
+//
+//     session.edit([](Scenario& s) { s.strategy.data.degree = 8; });   // one undo step
+//     session.poll();                                                   // once a frame
+//     if (const DocumentPtr document = session.document()) ...
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "core/problems.h"
+#include "visualizer/app/worker.h"
+#include "visualizer/models/lanes.h"
+
+namespace lockstep::app {
+
+/// An operation of a rank; every view shows the same one.
+struct Selection {
+  std::int32_t rank = 0;
+  std::uint32_t operation = 0;
+  bool operator==(const Selection&) const = default;
+};
+
+class Session {
+ public:
+  Session() = default;
+
+  bool has_scenario() const { return !ring_.empty(); }
+  /// As edited: what is left to others (0, 1) is still open.
+  const Scenario& scenario() const { return ring_[at_].scenario; }
+  /// All problems of the resolved scenario; while there are any, nothing is simulated.
+  const Problems& problems() const { return problems_; }
+
+  /// Changes with every edit, undo and opening: for caches.
+  std::uint64_t revision() const { return revision_; }
+
+  /// What is shown; of an older scenario while the worker is busy. Null until there is one.
+  const DocumentPtr& document() const { return document_; }
+  bool busy() const { return !worker_.idle(); }
+  /// The path that is being opened, or "".
+  const std::string& opening() const { return opening_; }
+
+  /// Reads a file, a folder or a preset in the background.
+  void open(const std::string& path);
+  /// Replaces everything.
+  void start(Scenario scenario);
+  /// Back to the start screen.
+  void close();
+  void edit(const std::function<void(Scenario&)>& change);
+  void undo();
+  void redo();
+  bool can_undo() const { return at_ > 0; }
+  bool can_redo() const { return at_ + 1 < ring_.size(); }
+
+  /// Takes results from the worker. True when what is shown has changed.
+  bool poll();
+  /// Waits until nothing runs, then polls: for pictures and tests.
+  void settle();
+
+  /// What went wrong last, until it is dismissed.
+  const std::string& error() const { return error_; }
+  void set_error(std::string error) { error_ = std::move(error); }
+  void dismiss_error() { error_.clear(); }
+
+  /// What the metric cards compare with.
+  const DocumentPtr& baseline() const { return baseline_; }
+  void pin() { baseline_ = document_; }
+  void unpin() { baseline_.reset(); }
+
+  /// Called with every path that was opened.
+  std::function<void(const std::string&)> on_opened;
+
+  std::optional<Selection> selection;
+  std::optional<view::TimeWindow> area;  ///< selected span of time
+  std::optional<Nanoseconds> cursor;     ///< the time that all views point at
+
+ private:
+  struct Entry {
+    Scenario scenario;
+    DocumentPtr document;  ///< of a file; null: simulated when it is shown
+  };
+
+  void show_entry();
+  void push(Entry entry);
+  void take(Result result);
+
+  std::deque<Entry> ring_;
+  std::size_t at_ = 0;
+  Problems problems_;
+  DocumentPtr document_;
+  DocumentPtr baseline_;
+  std::string opening_;
+  std::string error_;
+  std::uint64_t revision_ = 0;
+  std::uint64_t asked_ = 0;  ///< number of the newest request
+  std::uint64_t shown_ = 0;  ///< of the newest result
+  Worker worker_;
+};
+
+}  // namespace lockstep::app

@@ -1,0 +1,74 @@
+// Shell: the window's frame: top bar, settings on the left, the view in the middle, details below,
+// figures on the right, splitters between, dialogs in front.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "visualizer/app/dialogs.h"
+#include "visualizer/app/scenario_panel.h"
+#include "visualizer/app/session.h"
+#include "visualizer/app/settings.h"
+#include "visualizer/ui/draw.h"
+#include "visualizer/views/view.h"
+
+namespace lockstep::app {
+
+class Shell {
+ public:
+  Shell(Session& session, Settings& settings);
+
+  /// Everything between ImGui's NewFrame and Render.
+  void draw();
+
+  /// False when there is no view of this id.
+  bool show_view(std::string_view id);
+  const views::View& view() const { return *views_[view_]; }
+  const std::vector<std::unique_ptr<views::View>>& all_views() const { return views_; }
+  Dialogs& dialogs() { return dialogs_; }
+  bool wants_to_quit() const { return quit_; }
+
+ private:
+  struct Places {
+    ui::Rect top;
+    ui::Rect left;
+    ui::Rect centre;
+    ui::Rect bottom;
+    ui::Rect right;
+  };
+
+  Places places() const;
+  std::vector<Command> commands();
+  void add_session_commands(std::vector<Command>& commands);
+  void add_look_commands(std::vector<Command>& commands);
+  void add_panel_commands(std::vector<Command>& commands);
+  void add_field_commands(std::vector<Command>& commands) const;
+  void run_keys(const std::vector<Command>& commands);
+  void cycle_panels();
+  void escape();
+  bool begin_panel(const char* name, const ui::Rect& place, int flags = 0) const;
+
+  void top_bar(const ui::Rect& place);
+  void view_tabs();
+  void look_buttons();
+  void working_screen(const Places& at);
+  void centre(const ui::Rect& place);
+  void bottom(const ui::Rect& place);
+  void splitters(const Places& at);
+  void splitter(const char* id, const ui::Rect& place, bool vertical, float& share, float sign);
+  void show_text();
+
+  Session& session_;
+  Settings& settings_;
+  std::vector<std::unique_ptr<views::View>> views_;
+  std::size_t view_ = 0;
+  ScenarioPanel scenario_panel_;
+  Dialogs dialogs_;
+  bool quit_ = false;
+  bool was_working_ = false;
+};
+
+}  // namespace lockstep::app

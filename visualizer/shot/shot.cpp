@@ -1,0 +1,65 @@
+#include "visualizer/shot/shot.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/names.h"
+#include "visualizer/shot/headless.h"
+#include "visualizer/ui/compat.h"
+
+namespace lockstep::shot {
+namespace {
+
+/// Hover, scroll bars and sizes that depend on the last frame have settled by then.
+constexpr int kFrames = 5;
+
+void show_view(app::Shell& shell, const std::string& id) {
+  if (id.empty() || shell.show_view(id)) {
+    return;
+  }
+  std::vector<std::string_view> ids;
+  for (const auto& view : shell.all_views()) {
+    ids.emplace_back(view->id());
+  }
+  throw UsageError("flags", "--view " + not_valid_message(id, ids));
+}
+
+void open(Headless& headless, const std::string& path) {
+  app::Session& session = headless.app().session();
+  session.open(path);
+  headless.settle();
+  if (!session.problems().empty()) {
+    throw BadInputError("scenario", session.problems().one_line());
+  }
+}
+
+}  // namespace
+
+void take_shot(const ViewOptions& options) {
+  app::Settings settings;
+  settings.theme = options.theme.value_or(settings.theme);
+  settings.language = options.language.value_or(settings.language);
+  settings.scale = options.scale.value_or(settings.scale);
+  Headless headless(options.width, options.height, settings);
+  show_view(headless.app().shell(), options.view);
+  if (!options.file.empty()) {
+    // Here, not in a dialog: whoever asked for a picture wants to know why there is none.
+    if (const app::Opened opened = app::open_path(options.file); opened.document == nullptr) {
+      require_valid(resolved(opened.scenario));
+    }
+    open(headless, options.file);
+  }
+  if (options.cursor_pixel) {
+    ui::feed_mouse(headless.io(),
+                   ImVec2(static_cast<float>(options.cursor_pixel->first),
+                          static_cast<float>(options.cursor_pixel->second)));
+  }
+  if (options.cursor_time && headless.app().session().document() != nullptr) {
+    headless.app().session().cursor =
+        headless.app().session().document()->shown_step().begin + *options.cursor_time;
+  }
+  headless.frames(kFrames);
+  save_png(options.shot, headless.picture());
+}
+
+}  // namespace lockstep::shot

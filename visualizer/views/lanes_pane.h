@@ -1,0 +1,87 @@
+// LanesPane: paints lanes and lets people move in them: wheel and keys zoom and pan, a drag selects
+// a span of time, a click selects a box, the minimap shows where one is.
+//
+// It knows neither plans nor sessions: what is selected goes in and comes out through LanesChoice.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include <imgui.h>
+
+#include "visualizer/models/lanes.h"
+#include "visualizer/ui/draw.h"
+
+namespace lockstep::views {
+
+struct LanesBoxRef {
+  std::size_t row = 0;
+  view::LaneBox box;
+};
+
+struct LanesChoice {
+  std::optional<LanesBoxRef> selected;
+  std::optional<view::TimeWindow> area;
+  std::optional<Nanoseconds> cursor;
+};
+
+class LanesPane {
+ public:
+  /// Shows the whole again when the lanes are others than before.
+  void show(const view::Lanes* lanes);
+  /// Fills the content region.
+  void draw(LanesChoice& choice, bool has_keys);
+
+  const view::TimeWindow& window() const { return window_; }
+  void set_window(view::TimeWindow window);
+  void fit();
+
+ private:
+  struct Layout {
+    ui::Rect head;    ///< time axis
+    ui::Rect labels;  ///< left of the rows
+    ui::Rect body;
+    ui::Rect map;
+    float row_height = 0;
+    float group_gap = 0;
+  };
+
+  Layout layout(const ImVec2& origin, const ImVec2& size) const;
+  float rows_height(float row_height, float gap) const;
+  ui::Rect row_rect(const Layout& at, std::size_t row) const;
+  float x_of(const ui::Rect& body, Nanoseconds time) const;
+  Nanoseconds time_at(const ui::Rect& body, float x) const;
+
+  void handle_mouse(const Layout& at, LanesChoice& choice);
+  void drag(const Layout& at, LanesChoice& choice);
+  void click(const Layout& at, LanesChoice& choice);
+  void handle_keys(const Layout& at, LanesChoice& choice);
+  void handle_map(const Layout& at);
+  void zoom(double factor, Nanoseconds around);
+  void pan(Nanoseconds distance);
+  void walk(LanesChoice& choice, int direction);
+  std::optional<LanesBoxRef> box_under(const Layout& at, const ImVec2& point) const;
+
+  void paint_labels(const Layout& at) const;
+  void paint_rows(const Layout& at, const LanesChoice& choice) const;
+  void paint_row(const Layout& at, std::size_t row, Nanoseconds narrowest) const;
+  void paint_box(const Layout& at, std::size_t row, const view::LaneBox& box, ui::Rect place) const;
+  void paint_choice(const Layout& at, const LanesChoice& choice) const;
+  void paint_map(const Layout& at) const;
+  void paint_tooltip(const Layout& at) const;
+  /// So narrow that a frame stays below kMostBoxes.
+  Nanoseconds narrowest(const Layout& at) const;
+
+  const view::Lanes* lanes_ = nullptr;
+  std::vector<std::size_t> group_of_row_;  ///< how many groups begin above or at the row
+  view::TimeWindow window_;
+  float scroll_ = 0;
+  std::optional<Nanoseconds> drag_from_;
+  bool map_held_ = false;
+};
+
+/// One line: what the colours, hatches and letters mean. Only paints that occur.
+void draw_paint_legend(const view::Lanes& lanes);
+
+}  // namespace lockstep::views

@@ -1,0 +1,12 @@
+#include "visualizer/views/timeline_view.h"
+#include "visualizer/views/view.h"
+
+namespace lockstep::views {
+
+std::vector<std::unique_ptr<View>> make_views() {
+  std::vector<std::unique_ptr<View>> views;
+  views.push_back(std::make_unique<TimelineView>());
+  return views;
+}
+
+}  // namespace lockstep::views

@@ -1,0 +1,170 @@
+#include "visualizer/views/timeline_view.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "visualizer/models/timeline_text.h"
+#include "visualizer/ui/state.h"
+
+namespace lockstep::views {
+namespace {
+
+using ui::S;
+
+constexpr int kMostRanks = 16;
+
+struct SplitColumn {
+  TimeKind kind;
+  S title;
+};
+constexpr std::array<SplitColumn, view::kTimeKindCount> kSplitColumns{
+    {{TimeKind::kCompute, S::kSplitCompute},
+     {TimeKind::kRecompute, S::kRecompute},
+     {TimeKind::kExposed, S::kSplitExposed},
+     {TimeKind::kWaiting, S::kWaiting},
+     {TimeKind::kBubble, S::kSplitBubble},
+     {TimeKind::kHost, S::kSplitHost},
+     {TimeKind::kIdle, S::kSplitIdle}}};
+
+/// Columns that some rank has time in: a twentieth of a percent is shown as zero.
+std::vector<SplitColumn> used_columns(const std::vector<view::AreaSplit>& splits,
+                                      Nanoseconds length) {
+  std::vector<SplitColumn> columns;
+  for (const SplitColumn& column : kSplitColumns) {
+    const bool used = std::any_of(splits.begin(), splits.end(), [&](const view::AreaSplit& it) {
+      return it.of(column.kind) * 2000 > length;
+    });
+    if (used) {
+      columns.push_back(column);
+    }
+  }
+  return columns;
+}
+
+}  // namespace
+
+void TimelineView::use(const app::DocumentPtr& document) {
+  if (document == document_) {
+    return;
+  }
+  document_ = document;
+  const TraceStep& step = document->shown_step();
+  auto lanes = std::make_unique<view::TimelineLanes>(
+      document->plan, step, view::usual_ranks(step, kMostRanks));
+  pane_.show(lanes.get());
+  splitter_ = std::make_unique<view::AreaSplitter>(lanes->timeline().index());
+  lanes_ = std::move(lanes);
+}
+
+std::optional<LanesBoxRef> TimelineView::box_of(const app::Selection& selection) const {
+  for (std::size_t row = 0; row < lanes_->rows().size(); ++row) {
+    if (lanes_->rows()[row].rank != selection.rank) {
+      continue;
+    }
+    const view::LaneBox box = lanes_->find(row, selection.operation);
+    if (box.count > 0) {
+      return LanesBoxRef{row, box};
+    }
+  }
+  return std::nullopt;
+}
+
+void TimelineView::draw(ViewContext& context, bool has_keys) {
+  use(context.document);
+  draw_paint_legend(*lanes_);
+  app::Session& session = context.session;
+  LanesChoice choice;
+  choice.area = session.area;
+  choice.cursor = session.cursor;
+  if (session.selection) {
+    choice.selected = box_of(*session.selection);
+  }
+  pane_.draw(choice, has_keys);
+  session.area = choice.area;
+  session.cursor = choice.cursor;
+  session.selection.reset();
+  if (choice.selected) {
+    session.selection =
+        app::Selection{lanes_->rows()[choice.selected->row].rank, choice.selected->box.item};
+  }
+}
+
+std::string TimelineView::text(const ViewContext& context) {
+  view::TimelineTextOptions options;
+  options.utf8 = false;  // the window's font has no block characters
+  return view::timeline_text(context.document->plan, context.document->shown_step(), options);
+}
+
+view::DetailLines TimelineView::details(const ViewContext& context) {
+  use(context.document);
+  if (!context.session.selection) {
+    return {};
+  }
+  const std::optional<LanesBoxRef> at = box_of(*context.session.selection);
+  return at ? lanes_->details(at->row, at->box) : view::DetailLines{};
+}
+
+void TimelineView::draw_split(const view::TimeWindow& area) const {
+  const std::vector<view::AreaSplit> splits = splitter_->split(area);
+  const std::vector<SplitColumn> columns = used_columns(splits, area.length());
+  const ImGuiTableFlags flags =
+      ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY;
+  if (!ImGui::BeginTable("##split", static_cast<int>(columns.size()) + 1, flags)) {
+    return;
+  }
+  ImGui::TableSetupScrollFreeze(0, 1);
+  ImGui::TableSetupColumn(ui::tr(S::kSplitRank));
+  for (const SplitColumn& column : columns) {
+    ImGui::TableSetupColumn(ui::tr(column.title));
+  }
+  ImGui::TableHeadersRow();
+  const auto length = static_cast<double>(std::max<Nanoseconds>(1, area.length()));
+  for (const view::AreaSplit& split : splits) {
+    ImGui::TableNextRow();
+    ImGui::TableNextColumn();
+    const std::string ranks = split.count > 1 ? fmt::format("{} (x {})", split.rank, split.count)
+                                              : std::to_string(split.rank);
+    ImGui::TextUnformatted(ranks.c_str());
+    for (const SplitColumn& column : columns) {
+      ImGui::TableNextColumn();
+      const Nanoseconds time = split.of(column.kind);
+      const std::string text = fmt::format(
+          "{:5.1f} %  {}", 100 * static_cast<double>(time) / length, view::time_text(time, true));
+      ImGui::TextUnformatted(text.c_str());
+      ui::tag(fmt::format("split.{}.{}", split.rank, name_of(column.kind)), std::to_string(time));
+    }
+  }
+  ImGui::EndTable();
+}
+
+void TimelineView::draw_details(ViewContext& context) {
+  use(context.document);
+  if (context.session.selection) {
+    View::draw_details(context);
+    return;
+  }
+  const view::TimeWindow area = context.session.area.value_or(lanes_->whole());
+  std::string title = ui::tr(S::kWhereTimeGoes);
+  if (context.session.area) {
+    title = ui::trf(S::kTimelineSelection,
+                    view::time_text(area.length(), true),
+                    view::time_text(area.from - lanes_->whole().from, true),
+                    view::time_text(area.to - lanes_->whole().from, true));
+  }
+  ImGui::TextUnformatted(title.c_str());
+  ui::tag("timeline.area", std::to_string(area.length()));
+  draw_split(area);
+}
+
+std::vector<KeyHelp> TimelineView::keys() const {
+  return {{"W S", S::kKeyZoom},
+          {"A D", S::kKeyPan},
+          {"", S::kKeyArea},
+          {"F", S::kFit},
+          {"Z", S::kZoomSelection},
+          {"[ ]", S::kKeyWalk}};
+}
+
+}  // namespace lockstep::views

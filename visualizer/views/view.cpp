@@ -1,0 +1,36 @@
+#include "visualizer/views/view.h"
+
+#include <imgui.h>
+
+#include "visualizer/ui/state.h"
+
+namespace lockstep::views {
+
+void View::draw_details(ViewContext& context) {
+  const view::DetailLines lines = details(context);
+  if (lines.empty()) {
+    ImGui::PushStyleColor(ImGuiCol_Text, ui::theme().muted);
+    ImGui::TextWrapped("%s", ui::tr(ui::S::kNoSelection));
+    ImGui::PopStyleColor();
+    return;
+  }
+  if (!ImGui::BeginTable("##details", 2, ImGuiTableFlags_SizingFixedFit)) {
+    return;
+  }
+  ImGui::TableSetupColumn("##name");
+  ImGui::TableSetupColumn("##value", ImGuiTableColumnFlags_WidthStretch);
+  for (const auto& [name, value] : lines) {
+    ImGui::TableNextRow();
+    ImGui::TableNextColumn();
+    const std::string_view shown = ui::term(name);
+    ImGui::PushStyleColor(ImGuiCol_Text, ui::theme().muted);
+    ImGui::TextUnformatted(shown.data(), shown.data() + shown.size());
+    ImGui::PopStyleColor();
+    ImGui::TableNextColumn();
+    ImGui::TextWrapped("%s", value.c_str());
+    ui::tag("details." + name, value);
+  }
+  ImGui::EndTable();
+}
+
+}  // namespace lockstep::views

@@ -118,6 +118,7 @@ std::string formulas_text(const Budget& budget, std::size_t row, int width) {
 }  // namespace
 
 std::string budget_text(const Budget& budget, const TextOptions& options) {
+  const int width = std::max(options.width, kNarrowestText);
   std::string text = table_text(budget) + "\n" + bars_text(budget, width);
   const auto fastest = budget.fastest();
   return fastest ? text + formulas_text(budget, *fastest, width) : text + "\nnone of them fits\n";

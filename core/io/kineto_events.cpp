@@ -51,24 +51,23 @@ enum class Key : std::uint8_t {
   kOther
 };
 
+constexpr std::pair<std::string_view, Key> kKeys[] = {{"ph", Key::kPhase},
+                                                      {"ts", Key::kTime},
+                                                      {"cat", Key::kCategory},
+                                                      {"name", Key::kName},
+                                                      {"pid", Key::kPid},
+                                                      {"tid", Key::kTid},
+                                                      {"dur", Key::kDuration},
+                                                      {"args", Key::kArguments},
+                                                      {"id", Key::kId}};
+
 Key key_of(std::string_view text) {
-  switch (text.size()) {
-    case 2:
-      return text == "ph"   ? Key::kPhase
-             : text == "ts" ? Key::kTime
-             : text == "id" ? Key::kId
-                            : Key::kOther;
-    case 3:
-      return text == "cat"   ? Key::kCategory
-             : text == "dur" ? Key::kDuration
-             : text == "pid" ? Key::kPid
-             : text == "tid" ? Key::kTid
-                             : Key::kOther;
-    case 4:
-      return text == "name" ? Key::kName : text == "args" ? Key::kArguments : Key::kOther;
-    default:
-      return Key::kOther;
+  for (const auto& [name, key] : kKeys) {
+    if (text == name) {
+      return key;
+    }
   }
+  return Key::kOther;
 }
 
 std::optional<std::int64_t> whole(std::string_view text, int base = 10) {

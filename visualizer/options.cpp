@@ -15,7 +15,8 @@
 namespace lockstep {
 namespace {
 
-constexpr std::array<std::string_view, 10> kFlags{"--shot",
+constexpr std::array<std::string_view, 11> kFlags{"--shot",
+                                                  "--frames",
                                                   "--view",
                                                   "--scenario",
                                                   "--size",
@@ -124,6 +125,12 @@ void set_value(ViewOptions& options, const std::string& flag, const std::string&
     }
   } else if (flag == "--scale") {
     set_scale(options, value);
+  } else if (flag == "--frames") {
+    const std::optional<double> count = number(value);
+    if (!count || *count < 1 || *count > 1e6) {
+      refuse(flag, value, "a number from 1 to 1000000");
+    }
+    options.frames = static_cast<int>(*count);
   } else if (flag == "--cursor") {
     set_cursor(options, value);
   } else {
@@ -179,6 +186,7 @@ std::string view_help() {
          "  --lang CODE        en, zh\n"
          "  --scale NUMBER     0.75 to 3\n"
          "  --cursor X,Y|TIME  where the mouse is, or the time that is pointed at: 12.5ms\n"
+         "  --frames N         close the window after N frames\n"
          "  --version, --help\n\n"
          "Exit codes: 0 ok, 2 usage, 3 bad input file, 7 no display or no OpenGL 3.3.\n";
 }

@@ -24,6 +24,7 @@ struct ViewOptions {
   std::optional<float> scale;
   std::optional<std::pair<int, int>> cursor_pixel;
   std::optional<std::int64_t> cursor_time;  ///< [ns] since the step began
+  std::optional<int> frames;                ///< the window closes after so many
   bool help = false;
   bool version = false;
 };

@@ -116,7 +116,9 @@ void run_window(const ViewOptions& options) {
   if (!options.file.empty()) {
     app.session().open(options.file);
   }
-  while (glfwWindowShouldClose(window.get()) == GLFW_FALSE && !app.shell().wants_to_quit()) {
+  int drawn = 0;
+  while (glfwWindowShouldClose(window.get()) == GLFW_FALSE && !app.shell().wants_to_quit() &&
+         (!options.frames || drawn < *options.frames)) {
     if (app.session().busy()) {
       glfwPollEvents();
     } else {
@@ -124,6 +126,7 @@ void run_window(const ViewOptions& options) {
     }
     for (int i = 0; i < (app.session().busy() ? 1 : kLiveFrames); ++i) {
       draw_frame(window.get(), app);
+      ++drawn;
       glfwPollEvents();
     }
   }

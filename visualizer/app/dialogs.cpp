@@ -1,7 +1,9 @@
 #include "visualizer/app/dialogs.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -56,6 +58,26 @@ void two_columns(const std::string& left, const std::string& right) {
   ImGui::PopStyleColor();
   ImGui::TableNextColumn();
   ImGui::TextWrapped("%s", right.c_str());
+}
+
+/// Only lines that are seen are drawn.
+void fixed_lines(std::string_view text) {
+  const ImFont& font = *ui::state().fonts.text;
+  const float line_height = std::ceil(font.FontSize * 1.2F);
+  const ImVec2 origin = ImGui::GetCursorScreenPos();
+  std::size_t longest = 0;
+  ImVec2 at = origin;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    longest = std::max(longest, line.size());
+    const ImVec2 end(at.x + ImGui::GetWindowWidth(), at.y + line_height);
+    if (ImGui::IsRectVisible(ImVec2(ImGui::GetWindowPos().x, at.y), end)) {
+      ui::fixed_text(*ImGui::GetWindowDrawList(), font, at, ui::theme().text, line);
+    }
+    at.y += line_height;
+  }
+  ImGui::Dummy(ImVec2(static_cast<float>(longest) * ui::fixed_width(font), at.y - origin.y));
 }
 
 bool begin_list(const char* id) {
@@ -294,7 +316,7 @@ void Dialogs::text() {
                     ImVec2(0, room.y - ImGui::GetFrameHeightWithSpacing()),
                     false,
                     ImGuiWindowFlags_HorizontalScrollbar);
-  ImGui::TextUnformatted(text_.data(), text_.data() + text_.size());
+  fixed_lines(text_);
   ImGui::EndChild();
   ui::tag("dialog.text", text_);
 }

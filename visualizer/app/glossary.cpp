@@ -4,7 +4,7 @@ namespace lockstep::app {
 
 const std::vector<std::pair<ui::S, ui::S>>& glossary() {
   using ui::S;
-  static const std::vector<std::pair<S, S>> kRows{
+  static const std::vector<std::pair<S, S>> rows{
       {S::kTermRank, S::kTermRankText},
       {S::kTermStep, S::kTermStepText},
       {S::kTermMicro, S::kTermMicroText},
@@ -20,7 +20,7 @@ const std::vector<std::pair<ui::S, ui::S>>& glossary() {
       {S::kTermStream, S::kTermStreamText},
       {S::kTermRecompute, S::kTermRecomputeText},
   };
-  return kRows;
+  return rows;
 }
 
 }  // namespace lockstep::app

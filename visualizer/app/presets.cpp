@@ -41,7 +41,7 @@ constexpr std::string_view kLaptop = R"({"schema_version": 1, "name": "laptop",
 }  // namespace
 
 const std::vector<Preset>& presets() {
-  static const std::vector<Preset> kPresets{
+  static const std::vector<Preset> all{
       {"ddp", S::kPresetDdp, S::kPresetDdpNote, kDdp},
       {"zero1", S::kPresetZero, S::kPresetZeroNote, kZero},
       {"fsdp", S::kPresetFsdp, S::kPresetFsdpNote, kFsdp},
@@ -50,7 +50,7 @@ const std::vector<Preset>& presets() {
       {"mix", S::kPresetMix, S::kPresetMixNote, kMix},
       {"laptop", S::kPresetLaptop, S::kPresetLaptopNote, kLaptop},
   };
-  return kPresets;
+  return all;
 }
 
 const Preset* find_preset(std::string_view id) {

@@ -114,7 +114,7 @@ void tooltip(const std::string& text) {
 }  // namespace
 
 const std::vector<std::pair<const char*, S>>& ScenarioPanel::fields() {
-  static const std::vector<std::pair<const char*, S>> kFields{
+  static const std::vector<std::pair<const char*, S>> all{
       {"model", S::kFieldModel},
       {"cluster", S::kFieldCluster},
       {kNodes.key, S::kFieldNodes},
@@ -133,7 +133,7 @@ const std::vector<std::pair<const char*, S>>& ScenarioPanel::fields() {
       {"training.precision", S::kFieldPrecision},
       {"training.optimizer", S::kFieldOptimizer},
       {"training.recompute", S::kFieldRecompute}};
-  return kFields;
+  return all;
 }
 
 void ScenarioPanel::problems_of(const Session& session, const char* key) {

@@ -11,8 +11,10 @@ namespace lockstep::ui {
 namespace {
 
 /// The pattern repeats by pieces: a texture's part cannot be repeated by the sampler.
-void hatch(ImDrawList& list, const Rect& rect, Hatch kind) {
-  const HatchTile& tile = state().fonts.hatches[static_cast<std::size_t>(kind)];
+void hatch(ImDrawList& list, const Rect& rect, const Look& look) {
+  const HatchTile& tile = state().fonts.hatches[static_cast<std::size_t>(look.hatch)];
+  // In the colour of the text, which stands out from the fill.
+  const ImU32 colour = (look.text & 0x00ffffffU) | (theme().hatch & 0xff000000U);
   for (float y = rect.min.y; y < rect.max.y; y += tile.size.y) {
     for (float x = rect.min.x; x < rect.max.x; x += tile.size.x) {
       const ImVec2 end(std::min(rect.max.x, x + tile.size.x),
@@ -21,7 +23,7 @@ void hatch(ImDrawList& list, const Rect& rect, Hatch kind) {
       const ImVec2 uv(tile.uv_min.x + (tile.uv_max.x - tile.uv_min.x) * part.x,
                       tile.uv_min.y + (tile.uv_max.y - tile.uv_min.y) * part.y);
       list.PrimReserve(6, 4);
-      list.PrimRectUV(ImVec2(x, y), end, tile.uv_min, uv, theme().hatch);
+      list.PrimRectUV(ImVec2(x, y), end, tile.uv_min, uv, colour);
     }
   }
 }
@@ -45,7 +47,7 @@ void box(ImDrawList& list, const Rect& rect, const Look& look, const Rect& clip)
   list.AddRectFilled(part.min, part.max, look.fill);
   const bool wide = part.width() >= scaled(6);
   if (look.hatch != Hatch::kNone && wide) {
-    hatch(list, part, look.hatch);
+    hatch(list, part, look);
   }
   if (look.outlined && wide) {
     const float line = std::max(1.0F, std::floor(scaled(1)));
@@ -124,6 +126,33 @@ void letter(ImDrawList& list, const Rect& rect, const Look& look, char letter) {
         ImVec2(at.x - 1, at.y), ImVec2(at.x + width + 1, at.y + font->FontSize), look.fill);
   }
   text_at(list, font, at, look.text, text);
+}
+
+void fixed_text(
+    ImDrawList& list, const ImFont& font, ImVec2 at, ImU32 colour, std::string_view text) {
+  constexpr unsigned int kFirstWide = 0x1100;  // Hangul, and what follows of East Asia
+  constexpr unsigned int kSymbols = 0x2000;    // punctuation, arrows, blocks
+  constexpr unsigned int kAfterSymbols = 0x2e80;
+  const float cell = fixed_width(font);
+  for (const char* next = text.data(); next < end_of(text);) {
+    unsigned int character = 0;
+    const char* const from = next;
+    next += ImTextCharFromUtf8(&character, next, end_of(text));
+    const bool narrow =
+        character < kFirstWide || (character >= kSymbols && character < kAfterSymbols);
+    const float room = narrow ? cell : 2 * cell;
+    const float width = font.GetCharAdvance(static_cast<ImWchar>(character));
+    text_at(list,
+            &font,
+            ImVec2(at.x + std::max(0.0F, (room - width) / 2), at.y),
+            colour,
+            std::string_view(from, static_cast<std::size_t>(next - from)));
+    at.x += room;
+  }
+}
+
+float fixed_width(const ImFont& font) {
+  return std::ceil(font.GetCharAdvance('m') * 0.8F);
 }
 
 int ticks_in(float width) {

@@ -44,6 +44,13 @@ void letter(ImDrawList& list, const Rect& rect, const Look& look, char letter);
 void text_at(
     ImDrawList& list, const ImFont* font, const ImVec2& at, ImU32 colour, std::string_view text);
 
+/// A line with every character in a cell of its own, for text whose columns mean something; East
+/// Asian characters take two.
+void fixed_text(
+    ImDrawList& list, const ImFont& font, ImVec2 at, ImU32 colour, std::string_view text);
+/// Width of such a cell.
+float fixed_width(const ImFont& font);
+
 /// Ticks with labels in `head`, lines through `body`.
 void draw_time_axis(ImDrawList& list,
                     const Rect& head,

@@ -51,9 +51,9 @@ const char* tr(S id) {
 }
 
 std::string_view term(std::string_view english) {
-  static const std::unordered_map<std::string_view, S> kIds = by_english();
-  const auto it = kIds.find(english);
-  return it == kIds.end() ? english : std::string_view(tr(it->second));
+  static const std::unordered_map<std::string_view, S> ids = by_english();
+  const auto it = ids.find(english);
+  return it == ids.end() ? english : std::string_view(tr(it->second));
 }
 
 }  // namespace lockstep::ui

@@ -197,8 +197,8 @@ std::optional<ThemeId> parse_theme(std::string_view name) {
 }
 
 const Theme& theme_of(ThemeId id) {
-  static const std::array<Theme, kThemeCount> kThemes{dark(), light(), high_contrast()};
-  return kThemes[static_cast<std::size_t>(id)];
+  static const std::array<Theme, kThemeCount> themes{dark(), light(), high_contrast()};
+  return themes[static_cast<std::size_t>(id)];
 }
 
 void apply(const Theme& theme, float scale, ImGuiStyle& style) {

@@ -61,7 +61,7 @@ struct Theme {
   ImU32 cursor = 0;  ///< line at the cursor
   ImU32 selection = 0;
   ImU32 critical = 0;  ///< edge of the critical path
-  ImU32 hatch = 0;     ///< over fills, half transparent
+  ImU32 hatch = 0;     ///< its alpha is that of hatches; their colour is the look's text
   std::array<Look, view::kPaintCount> paints{};
   std::array<Look, kCategoryCount + 1> memory{};  ///< by Category; the last is non-tensor memory
 

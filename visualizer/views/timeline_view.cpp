@@ -159,9 +159,9 @@ void TimelineView::draw_details(ViewContext& context) {
 }
 
 std::vector<KeyHelp> TimelineView::keys() const {
-  return {{"W S", S::kKeyZoom},
-          {"A D", S::kKeyPan},
-          {"", S::kKeyArea},
+  return {{ui::trf(S::kKeyWheel, "W S"), S::kKeyZoom},
+          {ui::trf(S::kKeyShiftDrag, "A D \xE2\x86\x90 \xE2\x86\x92"), S::kKeyPan},
+          {ui::tr(S::kKeyDrag), S::kKeyArea},
           {"F", S::kFit},
           {"Z", S::kZoomSelection},
           {"[ ]", S::kKeyWalk}};

@@ -58,7 +58,9 @@ double sample(const Texture& texture, double u, double v) {
 }
 
 std::uint8_t blended(double source, std::uint8_t below, double alpha) {
-  return static_cast<std::uint8_t>(source * alpha + static_cast<double>(below) * (1 - alpha) + 0.5);
+  // Never negative, so cutting off rounds; lround would be a call for every channel.
+  const double half_up = source * alpha + static_cast<double>(below) * (1 - alpha) + 0.5;
+  return static_cast<std::uint8_t>(half_up);
 }
 
 void blend(Colour& pixel, const std::array<double, 4>& source, double alpha) {

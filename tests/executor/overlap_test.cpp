@@ -14,7 +14,7 @@ TEST_CASE("Over slow links DDP in buckets hides the transfers that the simulator
   test::ThrottledRun many(test::kBucketPerLayerMib, cluster);
   const double predicted = one.predicted_exposed_s - many.predicted_exposed_s;
   // By the clock on the wall: a rank that was not let run for a while shows what it waited for.
-  constexpr int kMostRounds = 15;
+  constexpr int kMostRounds = 40;
   int rounds = 0;
   do {
     one.measure();

@@ -13,8 +13,7 @@ namespace lockstep::ui {
 namespace {
 
 constexpr int kByteTicks = 5;
-/// Higher above the values than this, a limit would press them flat.
-constexpr std::int64_t kNearLimit = 4;
+constexpr std::size_t kNamePlaces = 24;  ///< where the name of a band is tried
 
 struct ByteUnit {
   std::int64_t bytes;
@@ -100,25 +99,19 @@ void draw_band(ImDrawList& list, const Plot& plot, const Edges& edges, const Loo
   }
 }
 
-/// Where the band is highest, as wide as it stays high enough for a line of text.
-Rect place_for_name(const Plot& plot, const Edges& edges, float line) {
+/// Around `column`, as wide as the band stays high enough for a line of text.
+Rect room_around(const Plot& plot, const Edges& edges, float line, std::size_t column) {
   const std::size_t columns = edges.low.size();
-  std::size_t best = 0;
-  for (std::size_t i = 1; i < columns; ++i) {
-    if (edges.low[i] - edges.high[i] > edges.low[best] - edges.high[best]) {
-      best = i;
-    }
-  }
-  float low = edges.low[best];
-  float high = edges.high[best];
-  std::size_t first = best;
-  std::size_t last = best;
-  const auto fits = [&](std::size_t column) {
-    return std::min(low, edges.low[column]) - std::max(high, edges.high[column]) >= line;
+  float low = edges.low[column];
+  float high = edges.high[column];
+  std::size_t first = column;
+  std::size_t last = column;
+  const auto fits = [&](std::size_t at) {
+    return std::min(low, edges.low[at]) - std::max(high, edges.high[at]) >= line;
   };
-  const auto take = [&](std::size_t column) {
-    low = std::min(low, edges.low[column]);
-    high = std::max(high, edges.high[column]);
+  const auto take = [&](std::size_t at) {
+    low = std::min(low, edges.low[at]);
+    high = std::max(high, edges.high[at]);
   };
   while (last + 1 < columns && fits(last + 1)) {
     take(++last);
@@ -128,6 +121,21 @@ Rect place_for_name(const Plot& plot, const Edges& edges, float line) {
   }
   return {ImVec2(column_x(plot, first, columns), high),
           ImVec2(column_x(plot, last + 1, columns), low)};
+}
+
+/// The widest of several places; of height 0 where the band is nowhere high enough.
+Rect place_for_name(const Plot& plot, const Edges& edges, float line) {
+  Rect best{plot.body.min, plot.body.min};
+  const std::size_t columns = edges.low.size();
+  for (std::size_t i = 0; i < kNamePlaces; ++i) {
+    const std::size_t column = (2 * i + 1) * columns / (2 * kNamePlaces);
+    if (edges.low[column] - edges.high[column] < line) {
+      continue;
+    }
+    const Rect rect = room_around(plot, edges, line, column);
+    best = rect.width() > best.width() ? rect : best;
+  }
+  return best;
 }
 
 void name_band(ImDrawList& list, const Plot& plot, const Edges& edges, const Band& band) {
@@ -172,8 +180,8 @@ int columns_in(float width) {
   return std::max(1, static_cast<int>(width / std::max(2.0F, scaled(2))));
 }
 
-std::int64_t plot_top(std::int64_t most, std::int64_t limit) {
-  const std::int64_t highest = limit / kNearLimit < most ? std::max(most, limit) : most;
+std::int64_t plot_top(std::int64_t most, std::int64_t limit, int near) {
+  const std::int64_t highest = limit / near < most ? std::max(most, limit) : most;
   return std::max<std::int64_t>(16, highest + highest / 8);
 }
 
@@ -219,6 +227,11 @@ void draw_stack(ImDrawList& list, const Plot& plot, const std::vector<Band>& ban
     }
     draw_band(list, plot, edges, band.look);
   }
+  Edges rim = all.back();
+  for (std::size_t i = 0; i < columns; ++i) {
+    rim.low[i] = rim.high[i] + 1;
+  }
+  draw_band(list, plot, rim, {theme().muted, theme().muted, Hatch::kNone, false});
   for (std::size_t i = 0; i < bands.size(); ++i) {
     name_band(list, plot, all[i], bands[i]);
   }

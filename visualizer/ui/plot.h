@@ -38,8 +38,9 @@ struct Band {
 /// How many columns a body of so many pixels is painted in.
 int columns_in(float width);
 
-/// A height somewhat above `most`, or above `limit` where the limit is near enough to be seen.
-std::int64_t plot_top(std::int64_t most, std::int64_t limit);
+/// A height somewhat above `most`, or above `limit` where it is at most `near` times as high: a
+/// limit far above would press the values flat.
+std::int64_t plot_top(std::int64_t most, std::int64_t limit, int near);
 
 /// Round sizes left of the body, up to its edge, and lines through it.
 void draw_byte_axis(ImDrawList& list, const Plot& plot);

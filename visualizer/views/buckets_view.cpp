@@ -140,11 +140,9 @@ void BucketsView::make_model() {
   buckets_ = std::make_unique<view::Buckets>(
       timeline_->index(), chooser_.rank(), &document_->scenario.strategy.data);
   order_.clear();
-  scale_ = 1;
   listed_ = -1;
   for (const view::Bucket& bucket : buckets_->buckets()) {
     order_.insert(order_.end(), bucket.members.begin(), bucket.members.end());
-    scale_ = std::max({scale_, bucket.member_bytes, bucket.cap_bytes.value_or(0)});
   }
   std::vector<Nanoseconds> events;
   for (const BucketLaunch& it : buckets_->launches()) {
@@ -279,12 +277,18 @@ void BucketsView::draw_parameters(app::Session& session, const ImVec2& size) {
   ImGui::EndTable();
 }
 
+std::int64_t BucketsView::capacity(std::size_t bucket) const {
+  const view::Bucket& it = buckets_->buckets()[bucket];
+  const std::int64_t most = std::max(it.member_bytes, it.cap_bytes.value_or(0));
+  return std::max<std::int64_t>(1, most + most / 6);
+}
+
 void BucketsView::draw_content(const Rect& vessel, std::size_t bucket) const {
   ImDrawList& list = *ImGui::GetWindowDrawList();
   const BucketState& state = states_[bucket];
   const ui::Look look = look_of(state.phase);
   const auto y_of = [&](std::int64_t bytes) {
-    return std::floor(vessel.max.y - vessel.height() * part(bytes, scale_));
+    return std::floor(vessel.max.y - vessel.height() * part(bytes, capacity(bucket)));
   };
   const float level = y_of(state.filled_bytes);
   const Rect fill{ImVec2(vessel.min.x, level), vessel.max};
@@ -299,7 +303,7 @@ void BucketsView::draw_content(const Rect& vessel, std::size_t bucket) const {
   for (const view::BucketDrop& drop : buckets_->launches()[index_of(state.launch)].drops) {
     sum += buckets_->parameters()[index_of(drop.parameter)].bytes;
     const float y = y_of(sum);
-    if (sum <= state.filled_bytes && last - y >= scaled(4)) {
+    if (sum <= state.filled_bytes && last - y >= scaled(6)) {
       list.AddRectFilled(ImVec2(vessel.min.x, y), ImVec2(vessel.max.x, y + 1), ui::theme().panel);
       last = y;
     }
@@ -327,7 +331,7 @@ void BucketsView::draw_vessel(const Rect& cell, std::size_t bucket, bool selecte
   if (it.cap_bytes) {
     const std::string cap = fmt::format("{} {}", ui::tr(S::kBucketsCap), bytes_text(*it.cap_bytes));
     const bool fits = ui::text_width(*font, cap) + scaled(6) <= vessel.width();
-    ui::draw_limit(list, {vessel, {0, 1}, scale_}, *it.cap_bytes, fits ? cap : "");
+    ui::draw_limit(list, {vessel, {0, 1}, capacity(bucket)}, *it.cap_bytes, fits ? cap : "");
   }
   if (selected) {
     list.AddRect(cell.min, cell.max, ui::theme().accent, 0, 0, wall);
@@ -351,7 +355,7 @@ void BucketsView::draw_vessels(app::Session& session, const ImVec2& size) const 
   const int columns = (count + rows - 1) / rows;
   const float width = std::floor(std::min(room.x / static_cast<float>(columns), scaled(150)));
   const float height =
-      std::floor(std::max(scaled(96), (room.y - scaled(2)) / static_cast<float>(rows)));
+      std::floor(std::max(scaled(76), (room.y - scaled(2)) / static_cast<float>(rows)));
   const ImVec2 origin = ImGui::GetCursorScreenPos();
   const std::optional<std::size_t> selected = selected_bucket(session);
   for (int i = 0; i < count; ++i) {
@@ -378,7 +382,8 @@ void BucketsView::draw_compute(const Rect& lane) const {
   ImDrawList& list = *ImGui::GetWindowDrawList();
   const ui::Plot plot{lane, buckets_->whole(), 1};
   const auto pixels = static_cast<Nanoseconds>(std::max(1.0F, lane.width()));
-  const Nanoseconds pixel = std::max<Nanoseconds>(1, plot.time.length() / pixels);
+  // What is narrower, copies into buckets above all, is folded with its neighbours.
+  const Nanoseconds pixel = std::max<Nanoseconds>(1, 5 * plot.time.length() / pixels);
   for (const view::TimelineRow& row : timeline_->rows()) {
     if (row.stream != Stream::kCompute) {
       continue;
@@ -498,7 +503,7 @@ void BucketsView::draw(ViewContext& context, bool has_keys) {
     make_model();
   }
   if (!buckets_->why_empty().empty()) {
-    const std::string text = ui::trf(S::kBucketsEmpty, buckets_->why_empty());
+    const std::string text = ui::trf(S::kBucketsEmpty, ui::term(buckets_->why_empty()));
     ImGui::TextWrapped("%s", text.c_str());
     ui::tag("buckets.empty", text);
     return;

@@ -44,6 +44,8 @@ class BucketsView : public View {
   void draw_parameter(app::Session& session, std::int32_t parameter, bool is_in) const;
   void draw_vessels(app::Session& session, const ImVec2& size) const;
   void draw_vessel(const ui::Rect& cell, std::size_t bucket, bool selected) const;
+  /// Bytes of a vessel's height: each is full near its rim, whatever its size.
+  std::int64_t capacity(std::size_t bucket) const;
   void draw_content(const ui::Rect& vessel, std::size_t bucket) const;
   void draw_lanes(app::Session& session, const ImVec2& size) const;
   void draw_compute(const ui::Rect& lane) const;
@@ -57,7 +59,6 @@ class BucketsView : public View {
   std::unique_ptr<view::Timeline> timeline_;
   std::unique_ptr<view::Buckets> buckets_;
   std::vector<std::int32_t> order_;  ///< parameters as the buckets take them
-  std::int64_t scale_ = 1;           ///< bytes of a vessel's height
   Nanoseconds now_ = 0;              ///< what is painted
   Nanoseconds listed_ = -1;          ///< the time to which the list was scrolled
   std::vector<view::BucketState> states_;

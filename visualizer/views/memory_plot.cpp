@@ -93,9 +93,10 @@ std::vector<ui::Band> MemoryPlot::bands(const ui::Plot& plot) const {
 
 void MemoryPlot::draw_limit(const ui::Plot& plot) const {
   ImDrawList& list = *ImGui::GetWindowDrawList();
-  const bool near = limit <= plot.top;
-  const std::string limit_text = ui::trf(near ? S::kMemoryLimit : S::kMemoryFar, bytes_text(limit));
-  if (near) {
+  const bool drawn = limit <= plot.top;
+  const std::string limit_text =
+      ui::trf(drawn ? S::kMemoryLimit : S::kMemoryFar, bytes_text(limit));
+  if (drawn) {
     ui::draw_limit(list, plot, limit, limit_text);
   } else {
     const float width = ui::text_width(*ui::state().fonts.small, limit_text) + scaled(6);
@@ -113,7 +114,7 @@ void MemoryPlot::draw(app::Session& session,
   }
   ui::Plot plot;
   plot.time = stack.whole();
-  plot.top = ui::plot_top(peak_bytes(), limit);
+  plot.top = ui::plot_top(peak_bytes(), limit, near);
   const float head = std::floor(scaled(20));
   plot.body = {
       ImVec2(std::floor(origin.x + ui::byte_axis_width(plot.top)), std::floor(origin.y + head)),

@@ -20,6 +20,7 @@ struct MemoryPlot {
   const view::MemoryStack& stack;
   std::int64_t outside = 0;  ///< bytes that the plan does not see: context, libraries
   std::int64_t limit = 0;    ///< of the device
+  int near = 4;              ///< times the peak: a higher limit is told, not drawn
 
   std::int64_t peak_bytes() const { return stack.peak_bytes() + outside; }
   Nanoseconds peak_time() const { return stack.samples()[stack.peak()].time; }

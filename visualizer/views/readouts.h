@@ -20,6 +20,7 @@ class Readouts {
 
  private:
   bool beside_;
+  bool one_line_;  ///< in a low window: what does not fit is left to the text twin
   float right_;
 };
 

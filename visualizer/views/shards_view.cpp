@@ -194,6 +194,20 @@ void ShardsView::add_columns() {
   }
 }
 
+/// While the unit in the middle is used in backward, its neighbours are gathered and reduced.
+Nanoseconds ShardsView::first_time() const {
+  if (shards().units().empty()) {
+    return shards().whole().from;
+  }
+  const ShardUnit& middle = shards().units()[shards().units().size() / 2];
+  for (auto it = middle.parameters.rbegin(); it != middle.parameters.rend(); ++it) {
+    if (it->stage == ShardStage::kUsed) {
+      return it->begin + (it->end - it->begin) / 2;
+    }
+  }
+  return peak_time();
+}
+
 std::optional<std::size_t> ShardsView::selected_unit(const app::Session& session) const {
   const TraceStep& step = document_->shown_step();
   if (!session.selection ||
@@ -253,7 +267,7 @@ ShardsView::Grid ShardsView::grid(const ImVec2& size) const {
   grid.cell =
       std::floor(std::clamp(room / static_cast<float>(columns_.size()), scaled(16), scaled(150)));
   const auto rows = static_cast<float>(std::max<std::size_t>(1, shards().units().size()));
-  grid.row = std::floor(std::clamp(size.y / rows, scaled(18), scaled(34)));
+  grid.row = std::floor(std::clamp(size.y / rows, scaled(22), scaled(34)));
   return grid;
 }
 
@@ -389,13 +403,13 @@ void ShardsView::draw(ViewContext& context, bool has_keys) {
     make_models();
   }
   if (!shards().why_empty().empty()) {
-    const std::string text = ui::trf(S::kShardsEmpty, shards().why_empty());
+    const std::string text = ui::trf(S::kShardsEmpty, ui::term(shards().why_empty()));
     ImGui::TextWrapped("%s", text.c_str());
     ui::tag("shards.empty", text);
     return;
   }
   draw_readouts();
-  now_ = bar_.draw(session, peak_time(), has_keys);
+  now_ = bar_.draw(session, first_time(), has_keys);
   states_.clear();
   for (const auto& model : models_) {
     states_.push_back(model->state(now_));
@@ -411,7 +425,7 @@ void ShardsView::draw(ViewContext& context, bool has_keys) {
   if (upper >= scaled(40)) {
     draw_grid(session, ImVec2(room.x, upper));
   }
-  const MemoryPlot plot{*memory_, outside_, document_->memory.device_bytes};
+  const MemoryPlot plot{*memory_, outside_, document_->memory.device_bytes, 2};
   const std::string peak =
       ui::trf(S::kShardsPeak, bytes_text(plot.peak_bytes()), memory_->peak_text());
   plot.draw(session, ImVec2(room.x, std::min(below, room.y)), now_, peak);

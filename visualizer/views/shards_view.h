@@ -46,6 +46,8 @@ class ShardsView : public View {
   void make_models();
   void add_columns();
   const view::Shards& shards() const { return *models_.front(); }
+  /// A moment at which something can be seen.
+  Nanoseconds first_time() const;
   Nanoseconds peak_time() const { return memory_->samples()[memory_->peak()].time; }
   std::optional<std::size_t> selected_unit(const app::Session& session) const;
   void select(app::Session& session, std::size_t unit) const;

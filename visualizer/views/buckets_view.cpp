@@ -272,7 +272,6 @@ void BucketsView::draw_parameters(app::Session& session, const ImVec2& size) {
     const float rows = static_cast<float>(next - order_.begin());
     const float height = ImGui::GetTextLineHeight() + 2 * ImGui::GetStyle().CellPadding.y;
     ImGui::SetScrollY(std::max(0.0F, rows * height - ImGui::GetWindowHeight() / 2));
-    listed_ = now_;
   }
   ImGui::EndTable();
 }
@@ -330,7 +329,8 @@ void BucketsView::draw_vessel(const Rect& cell, std::size_t bucket, bool selecte
       ImVec2(vessel.min.x, vessel.max.y), ImVec2(vessel.max.x, vessel.max.y + wall), edge);
   if (it.cap_bytes) {
     const std::string cap = fmt::format("{} {}", ui::tr(S::kBucketsCap), bytes_text(*it.cap_bytes));
-    const bool fits = ui::text_width(*font, cap) + scaled(6) <= vessel.width();
+    const bool fits =
+        ui::text_width(*font, cap) + scaled(6) <= vessel.width() && vessel.height() >= 4 * line;
     ui::draw_limit(list, {vessel, {0, 1}, capacity(bucket)}, *it.cap_bytes, fits ? cap : "");
   }
   if (selected) {
@@ -346,7 +346,7 @@ void BucketsView::draw_vessel(const Rect& cell, std::size_t bucket, bool selecte
   below(cell.max.y - line, phase_text(states_[bucket]), ui::theme().muted);
 }
 
-void BucketsView::draw_vessels(app::Session& session, const ImVec2& size) const {
+void BucketsView::draw_vessels(app::Session& session, const ImVec2& size) {
   ImGui::BeginChild("##vessels", size, false, ImGuiWindowFlags_NoNav);
   const auto count = static_cast<int>(buckets_->buckets().size());
   const ImVec2 room = ImGui::GetContentRegionAvail();
@@ -374,6 +374,17 @@ void BucketsView::draw_vessels(app::Session& session, const ImVec2& size) const 
     if (ImGui::IsItemVisible()) {
       draw_vessel(cell, bucket, selected == bucket);
     }
+  }
+  if (listed_ != now_) {
+    // So does the bucket that fills up, of many.
+    const auto busy = std::find_if(states_.begin(), states_.end(), [](const BucketState& it) {
+      return it.phase == BucketPhase::kFilling || it.phase == BucketPhase::kInFlight;
+    });
+    if (busy != states_.end()) {
+      const auto row = static_cast<float>((busy - states_.begin()) / columns);
+      ImGui::SetScrollY(std::max(0.0F, (row + 0.5F) * height - ImGui::GetWindowHeight() / 2));
+    }
+    listed_ = now_;
   }
   ImGui::EndChild();
 }

@@ -42,7 +42,7 @@ class BucketsView : public View {
   void draw_readouts() const;
   void draw_parameters(app::Session& session, const ImVec2& size);
   void draw_parameter(app::Session& session, std::int32_t parameter, bool is_in) const;
-  void draw_vessels(app::Session& session, const ImVec2& size) const;
+  void draw_vessels(app::Session& session, const ImVec2& size);
   void draw_vessel(const ui::Rect& cell, std::size_t bucket, bool selected) const;
   /// Bytes of a vessel's height: each is full near its rim, whatever its size.
   std::int64_t capacity(std::size_t bucket) const;

@@ -100,7 +100,9 @@ void MemoryPlot::draw_limit(const ui::Plot& plot) const {
     ui::draw_limit(list, plot, limit, limit_text);
   } else {
     const float width = ui::text_width(*ui::state().fonts.small, limit_text) + scaled(6);
-    ui::draw_plate(list, plot.body, ImVec2(plot.body.max.x - width, plot.body.min.y), limit_text);
+    // A line below the top: the peak's text may need all of that one.
+    const float top = plot.body.min.y + scaled(18);
+    ui::draw_plate(list, plot.body, ImVec2(plot.body.max.x - width, top), limit_text);
   }
 }
 

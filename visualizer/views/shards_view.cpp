@@ -350,8 +350,17 @@ void ShardsView::draw_row(const Grid& grid,
   }
 }
 
-/// While time moves, the unit in use stays in sight.
-void ShardsView::follow(const Grid& grid) {
+/// While time moves, the unit in use stays in sight; so does one that is newly selected.
+void ShardsView::follow(const Grid& grid, const std::optional<std::size_t>& selected) {
+  const auto top_of = [&](std::size_t unit) { return static_cast<float>(unit) * grid.row; };
+  if (selected && selected != followed_unit_) {
+    const float top = top_of(*selected);
+    const float scroll = ImGui::GetScrollY();
+    if (top < scroll || top + grid.row > scroll + ImGui::GetWindowHeight()) {
+      ImGui::SetScrollY(std::max(0.0F, top - ImGui::GetWindowHeight() / 2));
+    }
+  }
+  followed_unit_ = selected;
   if (followed_ == now_) {
     return;
   }
@@ -362,8 +371,7 @@ void ShardsView::follow(const Grid& grid) {
         states[i].parameters == ShardStage::kUsed || states[i].gradients == ShardStage::kReducing;
     // The first unit often stays whole all the time: it says nothing about where work is.
     if (busy && (i > 0 || states.size() == 1)) {
-      const float middle = (static_cast<float>(i) + 0.5F) * grid.row;
-      ImGui::SetScrollY(std::max(0.0F, middle - ImGui::GetWindowHeight() / 2));
+      ImGui::SetScrollY(std::max(0.0F, top_of(i) - ImGui::GetWindowHeight() / 2));
       return;
     }
   }
@@ -392,7 +400,7 @@ void ShardsView::draw_grid(app::Session& session, const ImVec2& size) {
       draw_row(grid, i, at, selected == i);
     }
   }
-  follow(grid);
+  follow(grid, selected);
   ImGui::EndChild();
 }
 

@@ -59,7 +59,7 @@ class ShardsView : public View {
   void draw_grid(app::Session& session, const ImVec2& size);
   void draw_row(const Grid& grid, std::size_t unit, const ImVec2& at, bool selected) const;
   void draw_cell(const ui::Rect& cell, const Column& column, std::size_t unit) const;
-  void follow(const Grid& grid);
+  void follow(const Grid& grid, const std::optional<std::size_t>& selected);
   void draw_holders() const;
   void draw_intervals(std::size_t unit) const;
 
@@ -72,8 +72,9 @@ class ShardsView : public View {
   std::size_t group_size_ = 1;
   std::unique_ptr<view::MemoryStack> memory_;
   std::int64_t outside_ = 0;
-  Nanoseconds now_ = 0;                                ///< what is painted
-  Nanoseconds followed_ = -1;                          ///< the time to which the grid was scrolled
+  Nanoseconds now_ = 0;        ///< what is painted
+  Nanoseconds followed_ = -1;  ///< the time to which the grid was scrolled
+  std::optional<std::size_t> followed_unit_;
   std::vector<std::vector<view::ShardState>> states_;  ///< by model
 };
 

@@ -66,6 +66,7 @@ struct CompareCommand {
     const std::vector<std::string> words =
         strategies.empty() ? usual_strategies(base, count) : strategies;
     std::vector<Scenario> scenarios;
+    scenarios.reserve(words.size());
     for (const std::string& each : words) {
       scenarios.push_back(with_strategy(base, each, count));
     }

@@ -119,12 +119,13 @@ void run_window(const ViewOptions& options) {
   int drawn = 0;
   while (glfwWindowShouldClose(window.get()) == GLFW_FALSE && !app.shell().wants_to_quit() &&
          (!options.frames || drawn < *options.frames)) {
-    if (app.session().busy()) {
+    const bool live = app.session().busy() || app.session().playing;
+    if (live) {
       glfwPollEvents();
     } else {
       glfwWaitEventsTimeout(kIdleSeconds);
     }
-    for (int i = 0; i < (app.session().busy() ? 1 : kLiveFrames); ++i) {
+    for (int i = 0; i < (live ? 1 : kLiveFrames); ++i) {
       draw_frame(window.get(), app);
       ++drawn;
       glfwPollEvents();

@@ -77,6 +77,7 @@ class Session {
   std::optional<Selection> selection;
   std::optional<view::TimeWindow> area;  ///< selected span of time
   std::optional<Nanoseconds> cursor;     ///< the time that all views point at
+  bool playing = false;                  ///< a view moves the cursor: frames without input
 
  private:
   struct Entry {

@@ -255,6 +255,7 @@ void Shell::working_screen(const Places& at) {
 
 void Shell::draw() {
   session_.poll();
+  session_.playing = false;  // until the view that is shown says so
   if (!session_.error().empty()) {
     dialogs_.show_error(session_.error());
     session_.dismiss_error();

@@ -1,3 +1,6 @@
+#include "visualizer/views/buckets_view.h"
+#include "visualizer/views/memory_view.h"
+#include "visualizer/views/shards_view.h"
 #include "visualizer/views/timeline_view.h"
 #include "visualizer/views/view.h"
 
@@ -6,6 +9,9 @@ namespace lockstep::views {
 std::vector<std::unique_ptr<View>> make_views() {
   std::vector<std::unique_ptr<View>> views;
   views.push_back(std::make_unique<TimelineView>());
+  views.push_back(std::make_unique<BucketsView>());
+  views.push_back(std::make_unique<ShardsView>());
+  views.push_back(std::make_unique<MemoryView>());
   return views;
 }
 

@@ -1,0 +1,534 @@
+#include "visualizer/views/shards_view.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include "core/report_text.h"
+#include "visualizer/models/shards_text.h"
+#include "visualizer/ui/compat.h"
+#include "visualizer/ui/plot.h"
+#include "visualizer/ui/state.h"
+#include "visualizer/views/readouts.h"
+
+namespace lockstep::views {
+namespace {
+
+using ui::Look;
+using ui::Rect;
+using ui::S;
+using ui::scaled;
+using view::ShardInterval;
+using view::ShardStage;
+using view::ShardState;
+using view::ShardUnit;
+
+constexpr std::size_t kMostColumns = 8;
+
+const char* stage_text(ShardStage stage) {
+  static constexpr std::array<S, 7> kTexts{S::kStageSharded,
+                                           S::kStageGathering,
+                                           S::kStageGathered,
+                                           S::kStageUsed,
+                                           S::kStageFull,
+                                           S::kStageReducing,
+                                           S::kStageReduced};
+  return ui::tr(kTexts[static_cast<std::size_t>(stage)]);
+}
+
+const Look& memory_look(Category category) {
+  return ui::theme().memory[static_cast<std::size_t>(category)];
+}
+
+/// Of the whole strip; the own shard has own_look().
+Look strip_look(ShardStage stage) {
+  switch (stage) {
+    case ShardStage::kGathering:
+    case ShardStage::kReducing:
+      return ui::theme().look(view::Paint::kTransfer);
+    case ShardStage::kGathered:
+      return memory_look(Category::kGatheredParameter);
+    case ShardStage::kUsed: {
+      const Look& whole = memory_look(Category::kGatheredParameter);
+      return {whole.fill, whole.text, ui::Hatch::kNone, true};
+    }
+    case ShardStage::kFull:
+      return memory_look(Category::kGradient);
+    default:
+      return {ui::theme().raised, ui::theme().text, ui::Hatch::kNone, false};
+  }
+}
+
+Look reduced_look() {
+  const Look& whole = memory_look(Category::kGradient);
+  return {whole.fill, whole.text, ui::Hatch::kNone, false};
+}
+
+void draw_stage_legend() {
+  const auto entry = [](const Look& look, ShardStage stage, S text) {
+    return ui::LegendEntry{look, view::letter_of(stage), ui::tr(text)};
+  };
+  ui::draw_legend(
+      {entry(memory_look(Category::kParameter), ShardStage::kSharded, S::kLegendOwn),
+       entry(strip_look(ShardStage::kGathering), ShardStage::kGathering, S::kLegendMoving),
+       entry(strip_look(ShardStage::kGathered), ShardStage::kGathered, S::kLegendWhole),
+       entry(strip_look(ShardStage::kUsed), ShardStage::kUsed, S::kLegendUsed),
+       entry(strip_look(ShardStage::kFull), ShardStage::kFull, S::kLegendGradients),
+       entry(reduced_look(), ShardStage::kReduced, S::kLegendReduced)});
+}
+
+/// A strip of `count` shards, of which the rank keeps `own`.
+struct Strip {
+  std::size_t own = 0;
+  std::size_t count = 1;
+};
+
+Rect shard_rect(const Rect& rect, const Strip& strip) {
+  const float width = rect.width() / static_cast<float>(strip.count);
+  const float left = std::floor(rect.min.x + width * static_cast<float>(strip.own));
+  return {ImVec2(left, rect.min.y),
+          ImVec2(std::max(left + 2, std::floor(left + width)), rect.max.y)};
+}
+
+void draw_joints(ImDrawList& list, const Rect& rect, const Strip& strip) {
+  const float width = rect.width() / static_cast<float>(strip.count);
+  if (width < scaled(4)) {
+    return;
+  }
+  for (std::size_t i = 1; i < strip.count; ++i) {
+    const float x = std::floor(rect.min.x + width * static_cast<float>(i));
+    list.AddRectFilled(ImVec2(x, rect.min.y), ImVec2(x + 1, rect.max.y), ui::theme().panel);
+  }
+}
+
+void draw_strip(const Rect& rect, const Strip& strip, ShardStage stage, const Look* own) {
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  ui::box(list, rect, strip_look(stage), rect);
+  if (own != nullptr) {
+    const Rect shard = shard_rect(rect, strip);
+    ui::box(list, shard, *own, rect);
+  }
+  draw_joints(list, rect, strip);
+}
+
+std::string traffic_text(const view::ShardTraffic& traffic) {
+  return ui::trf(S::kShardsTraffic, bytes_text(traffic.tensor_bytes), traffic.messages);
+}
+
+bool has_operation(const std::vector<ShardInterval>& intervals, std::uint32_t operation) {
+  return std::any_of(intervals.begin(), intervals.end(), [&](const ShardInterval& it) {
+    return it.operation == operation;
+  });
+}
+
+}  // namespace
+
+// ---- Models -------------------------------------------------------------------------------------
+
+void ShardsView::use(const app::DocumentPtr& document) {
+  if (document == document_) {
+    return;
+  }
+  models_.clear();
+  memory_.reset();
+  document_ = document;
+  index_ = std::make_unique<TraceIndex>(document->plan, document->shown_step());
+  chooser_.use(document->shown_step());
+  make_models();
+}
+
+void ShardsView::make_models() {
+  const TraceTrack& track = document_->shown_step().track(chooser_.rank());
+  models_.clear();
+  columns_.clear();
+  followed_ = -1;
+  models_.push_back(std::make_unique<view::Shards>(*index_, chooser_.rank()));
+  memory_ = std::make_unique<view::MemoryStack>(*index_, chooser_.rank());
+  outside_ = outside_bytes(document_->memory, track.class_index);
+  std::vector<Nanoseconds> events;
+  for (const ShardUnit& unit : shards().units()) {
+    for (const std::vector<ShardInterval>* row : {&unit.parameters, &unit.gradients}) {
+      for (const ShardInterval& it : *row) {
+        events.push_back(it.begin);
+        events.push_back(it.end);
+      }
+    }
+  }
+  bar_.use(shards().whole(), std::move(events));
+  add_columns();
+}
+
+/// The ranks that gather with the chosen one; those that did the same share a model.
+void ShardsView::add_columns() {
+  const TraceStep& step = document_->shown_step();
+  const std::int32_t own_track = step.track_of_rank[static_cast<std::size_t>(chooser_.rank())];
+  std::vector<int> group{chooser_.rank()};
+  for (const ShardUnit& unit : shards().units()) {
+    const auto gather =
+        std::find_if(unit.parameters.begin(), unit.parameters.end(), [](const ShardInterval& it) {
+          return it.operation != kNoSpan;
+        });
+    if (gather != unit.parameters.end()) {
+      const Operation& op = index_->operation({own_track, gather->operation});
+      group = members(document_->plan, index_->communicator(op), chooser_.rank());
+      break;
+    }
+  }
+  group_size_ = group.size();
+  const auto own = static_cast<std::size_t>(std::find(group.begin(), group.end(), chooser_.rank()) -
+                                            group.begin());
+  const std::size_t count = std::min(kMostColumns, group.size());
+  const std::size_t first = std::min(own, group.size() - count);
+  std::map<std::int32_t, std::size_t> model_of{{own_track, 0}};
+  for (std::size_t i = first; i < first + count; ++i) {
+    const std::int32_t track = step.track_of_rank[static_cast<std::size_t>(group[i])];
+    const auto [at, is_new] = model_of.emplace(track, models_.size());
+    if (is_new) {
+      models_.push_back(std::make_unique<view::Shards>(*index_, group[i]));
+    }
+    columns_.push_back({group[i], i, at->second});
+  }
+}
+
+/// While the unit in the middle is used in backward, its neighbours are gathered and reduced.
+Nanoseconds ShardsView::first_time() const {
+  if (shards().units().empty()) {
+    return shards().whole().from;
+  }
+  const ShardUnit& middle = shards().units()[shards().units().size() / 2];
+  for (auto it = middle.parameters.rbegin(); it != middle.parameters.rend(); ++it) {
+    if (it->stage == ShardStage::kUsed) {
+      return it->begin + (it->end - it->begin) / 2;
+    }
+  }
+  return peak_time();
+}
+
+std::optional<std::size_t> ShardsView::selected_unit(const app::Session& session) const {
+  const TraceStep& step = document_->shown_step();
+  if (!session.selection ||
+      static_cast<std::size_t>(session.selection->rank) >= step.track_of_rank.size() ||
+      &step.track(session.selection->rank) != &step.track(chooser_.rank())) {
+    return std::nullopt;
+  }
+  for (std::size_t i = 0; i < shards().units().size(); ++i) {
+    const ShardUnit& unit = shards().units()[i];
+    if (has_operation(unit.parameters, session.selection->operation) ||
+        has_operation(unit.gradients, session.selection->operation)) {
+      return i;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Its last gather up to the time that is shown, else its first.
+void ShardsView::select(app::Session& session, std::size_t unit) const {
+  std::uint32_t operation = kNoSpan;
+  for (const ShardInterval& it : shards().units()[unit].parameters) {
+    if (it.operation != kNoSpan && (operation == kNoSpan || it.begin <= now_)) {
+      operation = it.operation;
+    }
+  }
+  if (operation != kNoSpan) {
+    session.selection = app::Selection{chooser_.rank(), operation};
+  }
+}
+
+void ShardsView::walk(app::Session& session) const {
+  const bool back = ui::typed('[');
+  if (!back && !ui::typed(']')) {
+    return;
+  }
+  const std::optional<std::size_t> now = selected_unit(session);
+  const std::size_t last = shards().units().size() - 1;
+  const std::size_t next = !now ? 0 : back ? (*now == 0 ? 0 : *now - 1) : *now + 1;
+  select(session, std::min(next, last));
+}
+
+// ---- Paint --------------------------------------------------------------------------------------
+
+void ShardsView::draw_readouts() const {
+  Readouts readouts(true);
+  readouts.add("shards.gathered", S::kShardsGathered, traffic_text(shards().gathers()));
+  readouts.add("shards.reduced", S::kShardsReduced, traffic_text(shards().reductions()));
+  const Nanoseconds exposed = shards().gathers().exposed + shards().reductions().exposed;
+  readouts.add("shards.exposed", S::kShardsExposed, view::time_text(exposed, true));
+}
+
+ShardsView::Grid ShardsView::grid(const ImVec2& size) const {
+  Grid grid;
+  grid.names = std::floor(std::min(scaled(120), size.x * 0.22F));
+  grid.states = std::floor(std::min(scaled(160), size.x * 0.26F));
+  const float room = size.x - grid.names - grid.states - ImGui::GetStyle().ScrollbarSize;
+  grid.cell =
+      std::floor(std::clamp(room / static_cast<float>(columns_.size()), scaled(16), scaled(150)));
+  const auto rows = static_cast<float>(std::max<std::size_t>(1, shards().units().size()));
+  grid.row = std::floor(std::clamp(size.y / rows, scaled(22), scaled(34)));
+  return grid;
+}
+
+void ShardsView::draw_head(const Grid& grid) const {
+  const ImFont* font = ui::state().fonts.small;
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const auto text = [&](float x, float width, const std::string& words) {
+    ui::text_at(list, font, ImVec2(x, at.y), ui::theme().muted, ui::elided(*font, words, width));
+  };
+  const std::string unit =
+      columns_.size() == group_size_
+          ? std::string(ui::tr(S::kShardsUnit))
+          : fmt::format("{} ({})",
+                        ui::tr(S::kShardsUnit),
+                        ui::trf(S::kShardsColumns, columns_.size(), group_size_));
+  text(at.x, grid.names - scaled(6), unit);
+  text(at.x + grid.names, grid.states - scaled(6), ui::tr(S::kShardsNow));
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    const std::string words = ui::trf(S::kRankAlone, columns_[i].rank);
+    const bool wide = ui::text_width(*font, words) <= grid.cell - scaled(4);
+    text(at.x + grid.names + grid.states + static_cast<float>(i) * grid.cell,
+         grid.cell,
+         wide ? words : std::to_string(columns_[i].rank));
+  }
+  ImGui::Dummy(ImVec2(1, font->FontSize));
+}
+
+void ShardsView::draw_cell(const Rect& cell, const Column& column, std::size_t unit) const {
+  if (unit >= states_[column.model].size()) {
+    return;
+  }
+  const ShardState& state = states_[column.model][unit];
+  const auto shards =
+      static_cast<std::size_t>(std::max(1, models_[column.model]->units()[unit].shards));
+  const Strip strip{std::min(column.shard, shards - 1), shards};
+  const float split = std::floor(cell.min.y + cell.height() * 0.6F);
+  const Rect upper{cell.min, ImVec2(cell.max.x, split - 1)};
+  const Rect lower{ImVec2(cell.min.x, split), cell.max};
+  const bool whole =
+      state.parameters == ShardStage::kGathered || state.parameters == ShardStage::kUsed;
+  const Look& parameter = memory_look(Category::kParameter);
+  draw_strip(upper, strip, state.parameters, whole ? nullptr : &parameter);
+  const Look reduced = reduced_look();
+  draw_strip(
+      lower, strip, state.gradients, state.gradients == ShardStage::kReduced ? &reduced : nullptr);
+}
+
+void ShardsView::draw_row(const Grid& grid,
+                          std::size_t unit,
+                          const ImVec2& at,
+                          bool selected) const {
+  const ImFont* font = ui::state().fonts.small;
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  const float y = at.y + (grid.row - font->FontSize) / 2;
+  const auto text = [&](float x, float width, const std::string& words, ImU32 colour) {
+    ui::text_at(list, font, ImVec2(x, y), colour, ui::elided(*font, words, width - scaled(6)));
+  };
+  const float cells = at.x + grid.names + grid.states;
+  if (selected) {
+    const float right = cells + grid.cell * static_cast<float>(columns_.size());
+    list.AddRectFilled(at, ImVec2(right, at.y + grid.row), ui::theme().selection);
+  }
+  text(at.x + scaled(2), grid.names, shards().units()[unit].name, ui::theme().text);
+  const ShardState& state = states_.front()[unit];
+  const char* gradients =
+      state.gradient_interval == nullptr ? ui::tr(S::kStageNone) : stage_text(state.gradients);
+  text(at.x + grid.names,
+       grid.states,
+       fmt::format("{}, {}", stage_text(state.parameters), gradients),
+       ui::theme().muted);
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    const float x = cells + static_cast<float>(i) * grid.cell;
+    const Rect cell{ImVec2(x, at.y + scaled(2)),
+                    ImVec2(x + grid.cell - scaled(5), at.y + grid.row - scaled(1))};
+    draw_cell({ImVec2(cell.min.x, std::floor(cell.min.y)),
+               ImVec2(std::floor(cell.max.x), std::floor(cell.max.y))},
+              columns_[i],
+              unit);
+  }
+}
+
+/// While time moves, the unit in use stays in sight; so does one that is newly selected.
+void ShardsView::follow(const Grid& grid, const std::optional<std::size_t>& selected) {
+  const auto top_of = [&](std::size_t unit) { return static_cast<float>(unit) * grid.row; };
+  if (selected && selected != followed_unit_) {
+    const float top = top_of(*selected);
+    const float scroll = ImGui::GetScrollY();
+    if (top < scroll || top + grid.row > scroll + ImGui::GetWindowHeight()) {
+      ImGui::SetScrollY(std::max(0.0F, top - ImGui::GetWindowHeight() / 2));
+    }
+  }
+  followed_unit_ = selected;
+  if (followed_ == now_) {
+    return;
+  }
+  followed_ = now_;
+  const std::vector<ShardState>& states = states_.front();
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    const bool busy =
+        states[i].parameters == ShardStage::kUsed || states[i].gradients == ShardStage::kReducing;
+    // The first unit often stays whole all the time: it says nothing about where work is.
+    if (busy && (i > 0 || states.size() == 1)) {
+      ImGui::SetScrollY(std::max(0.0F, top_of(i) - ImGui::GetWindowHeight() / 2));
+      return;
+    }
+  }
+}
+
+void ShardsView::draw_grid(app::Session& session, const ImVec2& size) {
+  const float head = ui::state().fonts.small->FontSize + ImGui::GetStyle().ItemSpacing.y;
+  const Grid grid = this->grid(ImVec2(size.x, size.y - head));
+  draw_head(grid);
+  ImGui::BeginChild("##grid", ImVec2(size.x, size.y - head), false, ImGuiWindowFlags_NoNav);
+  const ImVec2 origin = ImGui::GetCursorScreenPos();
+  const std::optional<std::size_t> selected = selected_unit(session);
+  for (std::size_t i = 0; i < shards().units().size(); ++i) {
+    const ImVec2 at(std::floor(origin.x), std::floor(origin.y + static_cast<float>(i) * grid.row));
+    ImGui::SetCursorScreenPos(at);
+    ImGui::PushID(static_cast<int>(i));
+    const float width = grid.names + grid.states + grid.cell * static_cast<float>(columns_.size());
+    if (ImGui::InvisibleButton("##unit", ImVec2(width, grid.row))) {
+      select(session, i);
+    }
+    ImGui::PopID();
+    const ShardState& state = states_.front()[i];
+    ui::tag("unit." + shards().units()[i].name,
+            fmt::format("{} {}", view::name_of(state.parameters), view::name_of(state.gradients)));
+    if (ImGui::IsItemVisible()) {
+      draw_row(grid, i, at, selected == i);
+    }
+  }
+  follow(grid, selected);
+  ImGui::EndChild();
+}
+
+void ShardsView::draw(ViewContext& context, bool has_keys) {
+  use(context.document);
+  app::Session& session = context.session;
+  if (chooser_.draw(has_keys)) {
+    make_models();
+  }
+  if (!shards().why_empty().empty()) {
+    const std::string text = ui::trf(S::kShardsEmpty, ui::term(shards().why_empty()));
+    ImGui::TextWrapped("%s", text.c_str());
+    ui::tag("shards.empty", text);
+    return;
+  }
+  draw_readouts();
+  now_ = bar_.draw(session, first_time(), has_keys);
+  states_.clear();
+  for (const auto& model : models_) {
+    states_.push_back(model->state(now_));
+  }
+  if (has_keys) {
+    walk(session);
+  }
+  draw_stage_legend();
+  const ImVec2 room = ImGui::GetContentRegionAvail();
+  const float gap = ImGui::GetStyle().ItemSpacing.y;
+  const float below = std::floor(std::clamp(room.y * 0.34F, scaled(80), scaled(170)));
+  const float upper = room.y - below - gap;
+  if (upper >= scaled(40)) {
+    draw_grid(session, ImVec2(room.x, upper));
+  }
+  const MemoryPlot plot{*memory_, outside_, document_->memory.device_bytes, 2};
+  const std::string peak =
+      ui::trf(S::kShardsPeak, bytes_text(plot.peak_bytes()), memory_->peak_text());
+  plot.draw(session, ImVec2(room.x, std::min(below, room.y)), now_, peak);
+}
+
+std::string ShardsView::text(const ViewContext& context) {
+  use(context.document);
+  return view::shards_text(shards(), *memory_, context.session.cursor);
+}
+
+// ---- Details ------------------------------------------------------------------------------------
+
+void ShardsView::draw_holders() const {
+  ImGui::TextUnformatted(ui::tr(S::kShardsHolders));
+  const ImGuiTableFlags flags =
+      ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY;
+  if (!ImGui::BeginTable("##holders", 4, flags)) {
+    return;
+  }
+  ImGui::TableSetupScrollFreeze(0, 1);
+  for (const S column :
+       {S::kShardsUnit, S::kShardsParameters, S::kShardsGradients, S::kShardsMessages}) {
+    ImGui::TableSetupColumn(ui::tr(column));
+  }
+  ImGui::TableHeadersRow();
+  for (const view::PeakHolder& it : shards().peak_holders()) {
+    const ShardUnit& unit = shards().units()[static_cast<std::size_t>(it.unit)];
+    ImGui::TableNextRow();
+    for (const std::string& cell : {unit.name,
+                                    bytes_text(it.parameter_bytes),
+                                    bytes_text(it.gradient_bytes),
+                                    bytes_text(it.communication_bytes)}) {
+      ImGui::TableNextColumn();
+      ImGui::TextUnformatted(cell.c_str());
+    }
+    ui::tag("holder." + unit.name, std::to_string(it.bytes()));
+  }
+  ImGui::EndTable();
+}
+
+void ShardsView::draw_intervals(std::size_t unit) const {
+  const ShardUnit& it = shards().units()[unit];
+  const std::string title =
+      ui::trf(S::kShardsOf, it.name, bytes_text(it.gathered_bytes), bytes_text(it.shard_bytes));
+  ImGui::TextWrapped("%s", title.c_str());
+  ui::tag("shards.unit", it.name);
+  const ImGuiTableFlags flags =
+      ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY;
+  if (!ImGui::BeginTable("##intervals", 6, flags)) {
+    return;
+  }
+  ImGui::TableSetupScrollFreeze(0, 1);
+  for (const S column :
+       {S::kWhat, S::kShardsStage, S::kShardsPhase, S::kFrom, S::kShardsTo, S::kShardsLength}) {
+    ImGui::TableSetupColumn(ui::tr(column));
+  }
+  ImGui::TableHeadersRow();
+  const Nanoseconds begin = shards().whole().from;
+  const auto rows = [&](const std::vector<ShardInterval>& intervals, S what) {
+    for (const ShardInterval& interval : intervals) {
+      ImGui::TableNextRow();
+      for (const std::string& cell : {std::string(ui::tr(what)),
+                                      std::string(stage_text(interval.stage)),
+                                      std::string(ui::term(name_of(interval.phase))),
+                                      view::time_text(interval.begin - begin, true),
+                                      view::time_text(interval.end - begin, true),
+                                      view::time_text(interval.end - interval.begin, true)}) {
+        ImGui::TableNextColumn();
+        ImGui::TextUnformatted(cell.c_str());
+      }
+    }
+  };
+  rows(it.parameters, S::kShardsParameters);
+  rows(it.gradients, S::kShardsGradients);
+  ImGui::EndTable();
+}
+
+void ShardsView::draw_details(ViewContext& context) {
+  use(context.document);
+  if (!shards().why_empty().empty()) {
+    return;
+  }
+  if (const std::optional<std::size_t> unit = selected_unit(context.session)) {
+    draw_intervals(*unit);
+  } else {
+    draw_holders();
+  }
+}
+
+std::vector<KeyHelp> ShardsView::keys() const {
+  std::vector<KeyHelp> keys = PlayBar::keys();
+  keys.push_back({"[ ]", S::kKeyItem});
+  keys.push_back({"", S::kKeyPoint});
+  keys.push_back(RankChooser::keys());
+  return keys;
+}
+
+}  // namespace lockstep::views

@@ -112,19 +112,21 @@ void run_window(const ViewOptions& options) {
   glfwSetDropCallback(window.get(), dropped);
   if (!options.view.empty()) {
     app.shell().show_view(options.view);
+  } else if (!options.baseline.empty()) {
+    app.shell().show_view("compare");
   }
   if (!options.file.empty()) {
-    app.session().open(options.file);
+    app.session().open(options.file, options.baseline);
   }
   int drawn = 0;
   while (glfwWindowShouldClose(window.get()) == GLFW_FALSE && !app.shell().wants_to_quit() &&
          (!options.frames || drawn < *options.frames)) {
-    if (app.session().busy()) {
+    if (app.session().working()) {
       glfwPollEvents();
     } else {
       glfwWaitEventsTimeout(kIdleSeconds);
     }
-    for (int i = 0; i < (app.session().busy() ? 1 : kLiveFrames); ++i) {
+    for (int i = 0; i < (app.session().working() ? 1 : kLiveFrames); ++i) {
       draw_frame(window.get(), app);
       ++drawn;
       glfwPollEvents();

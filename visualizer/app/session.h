@@ -83,6 +83,9 @@ class Session {
   /// Called with every path that was opened.
   std::function<void(const std::string&)> on_opened;
 
+  /// A view wants a file to compare with; the shell asks for it.
+  bool asks_for_baseline = false;
+
   std::optional<Selection> selection;
   std::optional<view::TimeWindow> area;  ///< selected span of time
   std::optional<Nanoseconds> cursor;     ///< the time that all views point at

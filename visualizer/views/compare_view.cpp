@@ -387,6 +387,9 @@ void CompareView::draw(ViewContext& context, bool has_keys) {
   const float spacing = ImGui::GetStyle().ItemSpacing.y;
   const float side = std::floor(std::max(scaled(95), (free * 0.68F - 2 * spacing) / 2));
   const ImVec2 top = ImGui::GetCursorScreenPos();
+  const float labels = std::max(a_.pane.label_width(), b_.pane.label_width());
+  a_.pane.set_least_label_width(labels);
+  b_.pane.set_least_label_width(labels);
   // Keys move the timeline under the mouse, else A; the other one follows.
   const bool over_b = ImGui::GetIO().MousePos.y >= top.y + side + spacing &&
                       ImGui::GetIO().MousePos.y < top.y + 2 * side + spacing;

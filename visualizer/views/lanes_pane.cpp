@@ -95,21 +95,26 @@ float LanesPane::rows_height(float row_height, float gap) const {
   return rows * row_height + groups * gap;
 }
 
-LanesPane::Layout LanesPane::layout(const ImVec2& origin, const ImVec2& size) const {
-  Layout at;
+float LanesPane::label_width() const {
   float label_width = scaled(60);
   for (const view::LaneRow& row : lanes_->rows()) {
     const float width = ui::text_width(*ui::state().fonts.small, ui::term(row.group)) +
                         ui::text_width(*ui::state().fonts.small, ui::term(row.name));
     label_width = std::max(label_width, width + scaled(22));
   }
-  label_width = std::floor(std::min(label_width, size.x * 0.4F));
+  return label_width;
+}
+
+LanesPane::Layout LanesPane::layout(const ImVec2& origin, const ImVec2& size) const {
+  Layout at;
+  const float wanted = std::max(least_label_width_, label_width());
+  const float labels = std::floor(std::min(wanted, size.x * 0.4F));
   const float head = std::floor(scaled(20));
   const float map = std::floor(scaled(34));
   const float gap = std::floor(scaled(6));
   const ImVec2 end(origin.x + size.x, origin.y + size.y);
-  at.head = {ImVec2(origin.x + label_width, origin.y), ImVec2(end.x, origin.y + head)};
-  at.map = {ImVec2(origin.x + label_width, end.y - map), end};
+  at.head = {ImVec2(origin.x + labels, origin.y), ImVec2(end.x, origin.y + head)};
+  at.map = {ImVec2(origin.x + labels, end.y - map), end};
   at.body = {ImVec2(at.head.min.x, at.head.max.y), ImVec2(end.x, at.map.min.y - gap)};
   at.labels = {ImVec2(origin.x, at.body.min.y), ImVec2(at.body.min.x, at.body.max.y)};
   at.group_gap = gap;

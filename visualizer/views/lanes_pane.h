@@ -40,6 +40,9 @@ class LanesPane {
   void fit();
   /// How far one can go, instead of the lanes' own whole: for two that move together.
   void set_limits(view::TimeWindow limits) { limits_ = limits; }
+  /// Of the column left of the rows; two panes with one time axis have the wider one's.
+  float label_width() const;
+  void set_least_label_width(float width) { least_label_width_ = width; }
   /// In front of its tags, where there are two.
   void set_name(std::string name) { name_ = std::move(name); }
 
@@ -82,6 +85,7 @@ class LanesPane {
   view::TimeWindow limits() const;
 
   std::string name_ = "lanes";
+  float least_label_width_ = 0;
   std::optional<view::TimeWindow> limits_;
   const view::Lanes* lanes_ = nullptr;
   std::vector<std::size_t> group_of_row_;  ///< how many groups begin above or at the row

@@ -18,12 +18,12 @@ Nanoseconds length_of(const app::Document& document) {
   return document.shown_step().end - document.shown_step().begin;
 }
 
-/// A is the preset, B the same with twice the sequence.
+/// A is the preset, B the same with more work.
 void pin_and_change(Harness& window) {
   window.open("laptop");
   window.press(ui::Key::kC);
   window.press(ui::Key::kP);
-  window.session().edit([](Scenario& it) { it.training.seq_len *= 2; });
+  window.session().edit([](Scenario& it) { it.training.micro_batch = 4; });
   window.settle();
 }
 

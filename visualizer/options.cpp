@@ -98,9 +98,11 @@ void set_scale(ViewOptions& options, const std::string& value) {
 }
 
 void set_file(ViewOptions& options, const std::string& value) {
-  if (!options.file.empty()) {
-    throw UsageError("flags", fmt::format("two files: {}, {}", options.file, value));
+  if (!options.baseline.empty()) {
+    throw UsageError("flags",
+                     fmt::format("three files: {}, {}, {}", options.baseline, options.file, value));
   }
+  options.baseline = options.file;
   options.file = value;
 }
 
@@ -176,7 +178,10 @@ ViewOptions parse_view_options(const std::vector<std::string>& arguments) {
 std::string view_help() {
   return "Shows what happens on every rank in one training step.\n\n"
          "  lockstep-view                         start screen\n"
-         "  lockstep-view scenario.json           also: config.json, step.lstrace, a run's folder\n"
+         "  lockstep-view scenario.json           also: config.json, step.lstrace, a run's "
+         "folder,\n"
+         "                                        a profiler's trace.json.gz or a folder of them\n"
+         "  lockstep-view A B                     what is different in B (view compare)\n"
          "  lockstep-view --shot out.png --view timeline --scenario fsdp\n\n"
          "  --scenario FILE    what to open; a file's name alone does the same\n"
          "  --view ID          timeline\n"

@@ -14,7 +14,9 @@
 namespace lockstep {
 
 struct ViewOptions {
-  std::string file;  ///< scenario, trace, run folder, config.json or preset id
+  std::string file;  ///< scenario, trace, run folder, config.json, profiler's trace or preset id
+  /// With two files the first one is what the other is compared with.
+  std::string baseline;
   std::string shot;  ///< PNG to write instead of showing a window
   std::string view;  ///< id; empty: the first
   int width = 1280;

@@ -112,14 +112,16 @@ void run_window(const ViewOptions& options) {
   glfwSetDropCallback(window.get(), dropped);
   if (!options.view.empty()) {
     app.shell().show_view(options.view);
+  } else if (!options.baseline.empty()) {
+    app.shell().show_view("compare");
   }
   if (!options.file.empty()) {
-    app.session().open(options.file);
+    app.session().open(options.file, options.baseline);
   }
   int drawn = 0;
   while (glfwWindowShouldClose(window.get()) == GLFW_FALSE && !app.shell().wants_to_quit() &&
          (!options.frames || drawn < *options.frames)) {
-    const bool live = app.session().busy() || app.session().playing;
+    const bool live = app.session().working() || app.session().playing;
     if (live) {
       glfwPollEvents();
     } else {

@@ -44,7 +44,7 @@ TEST_CASE("a command line that makes no sense is a usage error in one line") {
                                                     {"--scale", "9"},
                                                     {"--cursor", "here"},
                                                     {"--cursor", "-1,2"},
-                                                    {"a.json", "b.json"}};
+                                                    {"a.json", "b.json", "c.json"}};
   for (const std::vector<std::string>& line : lines) {
     INFO(line.front() << " " << line.back());
     CHECK_THROWS_AS(parse_view_options(line), UsageError);

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/io/hf_config.h"
 #include "core/io/json_reader.h"
+#include "core/io/kineto_reader.h"
 #include "core/io/scenario_io.h"
 #include "core/io/trace_io.h"
 #include "core/planner/planner.h"
@@ -24,6 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kComponent = "open";
 constexpr std::string_view kTraceMark = "LSTRACE\n";
+constexpr std::size_t kLookedAt = 65536;  ///< of a file, to tell what it is
 constexpr std::int64_t kUsualSequence = 4096;
 
 DocumentPtr finished(std::shared_ptr<Document> document) {
@@ -60,11 +62,37 @@ std::optional<fs::path> newest_trace(const fs::path& folder) {
   return newest == files.end() ? std::nullopt : std::optional(*newest);
 }
 
+/// Chrome's JSON says so near its beginning, or is an array; configurations are neither.
+bool is_foreign_trace(std::string_view start) {
+  constexpr std::string_view kGzip = "\x1f\x8b";
+  const std::size_t first = start.find_first_not_of(" \t\r\n");
+  return start.substr(0, kGzip.size()) == kGzip ||
+         (first != std::string_view::npos && start[first] == '[') ||
+         start.find("\"traceEvents\"") != std::string_view::npos;
+}
+
+bool has_foreign_traces(const fs::path& folder) {
+  std::error_code error;
+  const fs::directory_iterator files(folder, error);
+  return std::any_of(begin(files), end(files), [](const fs::directory_entry& entry) {
+    const std::string name = entry.path().filename().string();
+    return name.ends_with(".json") || name.ends_with(".json.gz");
+  });
+}
+
+Opened open_foreign(const fs::path& path) {
+  return {Scenario{}, import_document(path.string())};
+}
+
 Opened open_folder(const fs::path& folder) {
   if (!fs::exists(folder / "scenario.json")) {
-    throw BadInputError(
-        kComponent,
-        fmt::format("{}: a folder without scenario.json is no training run", folder.string()));
+    if (has_foreign_traces(folder)) {
+      return open_foreign(folder);
+    }
+    throw BadInputError(kComponent,
+                        fmt::format("{}: a folder with neither scenario.json (a training run) nor "
+                                    "*.json or *.json.gz (traces of a profiler)",
+                                    folder.string()));
   }
   const std::optional<fs::path> trace = newest_trace(folder);
   if (trace) {
@@ -114,6 +142,13 @@ DocumentPtr load_document(const std::string& path) {
   return finished(document);
 }
 
+DocumentPtr import_document(const std::string& path) {
+  const auto document = std::make_shared<Document>();
+  document->imported = std::make_shared<const ImportedTrace>(import_kineto({path}));
+  document->file = path;
+  return document;
+}
+
 Opened open_path(const std::string& path) {
   const fs::path file(path);
   if (!fs::exists(file)) {
@@ -125,15 +160,15 @@ Opened open_path(const std::string& path) {
   if (fs::is_directory(file)) {
     return open_folder(file);
   }
-  const std::string start = beginning(file, kTraceMark.size());
+  const std::string start = beginning(file, kLookedAt);
   if (start.empty()) {
     throw BadInputError(kComponent, fmt::format("{}: the file is empty", path));
   }
-  if (start == kTraceMark) {
+  if (start.starts_with(kTraceMark)) {
     const DocumentPtr document = load_document(path);
     return {document->scenario, document};
   }
-  return open_json(path);
+  return is_foreign_trace(start) ? open_foreign(file) : open_json(path);
 }
 
 }  // namespace lockstep::app

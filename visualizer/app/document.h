@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "core/imported_trace.h"
 #include "core/memory_report.h"
 #include "core/plan.h"
 #include "core/report.h"
@@ -20,6 +21,8 @@ struct Document {
   int step = 0;  ///< of the trace: the one that is shown
   Report report;
   MemoryReport memory;
+  /// The trace of another tool: then there is neither a scenario nor anything made of one.
+  std::shared_ptr<const ImportedTrace> imported;
   std::string file;  ///< where it was read from; empty = simulated here
 
   const TraceStep& shown_step() const { return trace.steps[static_cast<std::size_t>(step)]; }
@@ -30,6 +33,8 @@ using DocumentPtr = std::shared_ptr<const Document>;
 DocumentPtr simulate_document(const Scenario& scenario);
 /// Of a native trace.
 DocumentPtr load_document(const std::string& path);
+/// Of the trace of another tool: a file, or a folder with one for each rank.
+DocumentPtr import_document(const std::string& path);
 
 /// What a path turned out to be: a scenario to edit, and a document where it holds a trace.
 struct Opened {
@@ -37,8 +42,9 @@ struct Opened {
   DocumentPtr document;  ///< null: to be simulated
 };
 
-/// A scenario, a Hugging Face config.json, a native trace, the folder of a training run, or a
-/// preset's id. BadInputError says what it is instead.
+/// A scenario, a Hugging Face config.json, a native trace, the folder of a training run, a trace of
+/// PyTorch's profiler or another Chrome JSON (plain, gzip, a folder of them), or a preset's id.
+/// BadInputError says what it is instead.
 Opened open_path(const std::string& path);
 
 }  // namespace lockstep::app

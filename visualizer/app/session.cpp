@@ -10,9 +10,34 @@ constexpr std::size_t kMostUndo = 200;
 
 }  // namespace
 
-void Session::open(const std::string& path) {
+void Session::open(const std::string& path, const std::string& baseline) {
   opening_ = path;
-  worker_.ask({.number = ++asked_, .path = path, .scenario = {}});
+  worker_.ask(
+      {.number = ++asked_, .path = path, .scenario = {}, .baseline = baseline, .document = {}});
+}
+
+void Session::open_baseline(const std::string& path) {
+  if (!opening_.empty()) {
+    const std::string other = opening_;
+    open(other, path);
+    return;
+  }
+  if (!has_scenario()) {
+    open(path);
+    return;
+  }
+  // What is being simulated just now would be lost to the new request, so it is asked for again.
+  worker_.ask({.number = ++asked_,
+               .path = {},
+               .scenario = scenario(),
+               .baseline = path,
+               .document = busy() ? ring_[at_].document : document_});
+}
+
+void Session::pin() {
+  if (!is_imported()) {
+    baseline_ = document_;
+  }
 }
 
 void Session::start(Scenario scenario) {
@@ -78,7 +103,11 @@ void Session::show_entry() {
     return;
   }
   if (problems_.empty()) {
-    worker_.ask({.number = ++asked_, .path = {}, .scenario = entry.scenario});
+    worker_.ask({.number = ++asked_,
+                 .path = {},
+                 .scenario = entry.scenario,
+                 .baseline = {},
+                 .document = {}});
   }
 }
 
@@ -106,12 +135,16 @@ void Session::take(Result result) {
     shown_ = number;
     ring_.push_back({std::move(*result.opened), result.document});
     ++revision_;
-    problems_ = validate(resolved(ring_.front().scenario));
+    const bool imported = result.document != nullptr && result.document->imported != nullptr;
+    problems_ = imported ? Problems{} : validate(resolved(ring_.front().scenario));
     if (on_opened) {
       on_opened(result.path);
     }
   }
-  if (result.document != nullptr) {
+  if (result.baseline != nullptr) {
+    baseline_ = std::move(result.baseline);
+  }
+  if (result.document != nullptr && result.document != document_) {
     document_ = std::move(result.document);
     selection.reset();
     area.reset();

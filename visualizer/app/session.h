@@ -41,11 +41,20 @@ class Session {
   /// What is shown; of an older scenario while the worker is busy. Null until there is one.
   const DocumentPtr& document() const { return document_; }
   bool busy() const { return !worker_.idle(); }
+  /// Also when views have something computed.
+  bool working() const { return !worker_.rests(); }
+  /// Done on the worker for as long as the view holds it.
+  void add(const std::shared_ptr<Errand>& errand) { worker_.add(errand); }
+  /// What is shown comes from another tool: there is no plan and nothing to set.
+  bool is_imported() const { return document_ != nullptr && document_->imported != nullptr; }
   /// The path that is being opened, or "".
   const std::string& opening() const { return opening_; }
 
-  /// Reads a file, a folder or a preset in the background.
-  void open(const std::string& path);
+  /// Reads a file, a folder or a preset in the background; `baseline`, if any, is what it is
+  /// compared with.
+  void open(const std::string& path, const std::string& baseline = "");
+  /// Reads what the document that is shown is compared with.
+  void open_baseline(const std::string& path);
   /// Replaces everything.
   void start(Scenario scenario);
   /// Back to the start screen.
@@ -68,11 +77,14 @@ class Session {
 
   /// What the metric cards compare with.
   const DocumentPtr& baseline() const { return baseline_; }
-  void pin() { baseline_ = document_; }
+  void pin();
   void unpin() { baseline_.reset(); }
 
   /// Called with every path that was opened.
   std::function<void(const std::string&)> on_opened;
+
+  /// A view wants a file to compare with; the shell asks for it.
+  bool asks_for_baseline = false;
 
   std::optional<Selection> selection;
   std::optional<view::TimeWindow> area;  ///< selected span of time

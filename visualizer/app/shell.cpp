@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 #include <imgui.h>
@@ -32,7 +33,18 @@ constexpr float kGap = 4;
 
 Shell::Shell(Session& session, Settings& settings)
     : session_(session), settings_(settings), views_(views::make_views()) {
-  dialogs_.on_open = [this](const std::string& path) { session_.open(path); };
+  dialogs_.on_open = [this](const std::string& path) {
+    if (opens_baseline_) {
+      session_.open_baseline(path);
+    } else {
+      session_.open(path);
+    }
+  };
+}
+
+void Shell::show_open(bool baseline) {
+  opens_baseline_ = baseline;
+  dialogs_.show(Dialog::kOpen);
 }
 
 bool Shell::show_view(std::string_view id) {
@@ -160,6 +172,10 @@ void Shell::top_bar(const Rect& place) {
 
 // ---- Panels -------------------------------------------------------------------------------------
 
+bool Shell::can_draw_view() const {
+  return session_.document() != nullptr && !(session_.is_imported() && views_[view_]->needs_plan());
+}
+
 void Shell::centre(const Rect& place) {
   // Arrows belong to the view: F6 leaves it.
   begin_panel(kCentre, place, ImGuiWindowFlags_NoNavInputs | ImGuiWindowFlags_NoScrollWithMouse);
@@ -167,8 +183,10 @@ void Shell::centre(const Rect& place) {
   ImGui::PushStyleColor(ImGuiCol_Text, ui::theme().muted);
   ImGui::TextWrapped("%s", ui::tr(view.about()));
   ImGui::PopStyleColor();
-  if (session_.document() == nullptr) {
-    const S text = session_.problems().empty() ? S::kWorking : S::kEmptyView;
+  if (!can_draw_view()) {
+    const S text = session_.is_imported()        ? S::kEmptyImported
+                   : session_.problems().empty() ? S::kWorking
+                                                 : S::kEmptyView;
     ImGui::TextWrapped("%s", ui::tr(text));
     ui::tag("view.empty", ui::tr(text));
   } else {
@@ -186,7 +204,7 @@ void Shell::centre(const Rect& place) {
 
 void Shell::bottom(const Rect& place) {
   begin_panel(kBottom, place);
-  if (session_.document() != nullptr) {
+  if (can_draw_view()) {
     views::ViewContext context{session_, session_.document()};
     views_[view_]->draw_details(context);
   }
@@ -240,10 +258,18 @@ void Shell::splitters(const Places& at) {
 
 void Shell::working_screen(const Places& at) {
   begin_panel(kLeft, at.left);
-  scenario_panel_.draw(session_);
+  if (session_.is_imported()) {
+    imported_panel_.draw_facts(session_.document());
+  } else {
+    scenario_panel_.draw(session_);
+  }
   ImGui::End();
   begin_panel(kRight, at.right);
-  draw_metric_cards(session_);
+  if (session_.is_imported()) {
+    imported_panel_.draw_figures(session_.document());
+  } else {
+    draw_metric_cards(session_);
+  }
   ImGui::End();
   bottom(at.bottom);
   centre(at.centre);
@@ -259,6 +285,9 @@ void Shell::draw() {
   if (!session_.error().empty()) {
     dialogs_.show_error(session_.error());
     session_.dismiss_error();
+  }
+  if (std::exchange(session_.asks_for_baseline, false)) {
+    show_open(true);
   }
   const std::vector<Command> all = commands();
   run_keys(all);
@@ -276,7 +305,7 @@ void Shell::draw() {
         session_,
         settings_,
         [this](const std::string& path) { session_.open(path); },
-        [this] { dialogs_.show(Dialog::kOpen); });
+        [this] { show_open(false); });
     ImGui::End();
   }
   was_working_ = working;
@@ -286,7 +315,7 @@ void Shell::draw() {
 // ---- Keys ---------------------------------------------------------------------------------------
 
 void Shell::show_text() {
-  if (session_.document() == nullptr) {
+  if (!can_draw_view()) {
     return;
   }
   const views::ViewContext context{session_, session_.document()};
@@ -303,8 +332,20 @@ void Shell::add_session_commands(std::vector<Command>& commands) {
   commands.push_back({"open",
                       fmt::format("{}...", ui::tr(S::kOpenTitle)),
                       "Ctrl+O",
-                      [this] { dialogs_.show(Dialog::kOpen); },
+                      [this] { show_open(false); },
                       control(Key::kO)});
+  commands.push_back({"open.baseline",
+                      fmt::format("{}...", ui::tr(S::kCompareOpen)),
+                      "",
+                      [this] { show_open(true); },
+                      nullptr,
+                      session_.has_scenario() && !session_.is_imported()});
+  commands.push_back({"compare",
+                      ui::tr(S::kCompare),
+                      "C",
+                      [this] { show_view("compare"); },
+                      plain(Key::kC),
+                      session_.has_scenario()});
   commands.push_back({"home", ui::tr(S::kHome), "", [this] { session_.close(); }, nullptr});
   commands.push_back({"undo",
                       ui::tr(S::kUndo),
@@ -319,8 +360,12 @@ void Shell::add_session_commands(std::vector<Command>& commands) {
                       control(Key::kY),
                       session_.can_redo()});
   const bool open = session_.document() != nullptr;
-  commands.push_back(
-      {"pin", ui::tr(S::kPin), "P", [this] { session_.pin(); }, plain(Key::kP), open});
+  commands.push_back({"pin",
+                      ui::tr(S::kPin),
+                      "P",
+                      [this] { session_.pin(); },
+                      plain(Key::kP),
+                      open && !session_.is_imported()});
   commands.push_back({"unpin",
                       ui::tr(S::kUnpin),
                       "",

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "visualizer/app/dialogs.h"
+#include "visualizer/app/imported_panel.h"
 #include "visualizer/app/scenario_panel.h"
 #include "visualizer/app/session.h"
 #include "visualizer/app/settings.h"
@@ -60,13 +61,19 @@ class Shell {
   void splitters(const Places& at);
   void splitter(const char* id, const ui::Rect& place, bool vertical, float& share, float sign);
   void show_text();
+  /// Whether the current view has something to show.
+  bool can_draw_view() const;
 
   Session& session_;
   Settings& settings_;
   std::vector<std::unique_ptr<views::View>> views_;
   std::size_t view_ = 0;
   ScenarioPanel scenario_panel_;
+  ImportedPanel imported_panel_;
   Dialogs dialogs_;
+  void show_open(bool baseline);
+
+  bool opens_baseline_ = false;  ///< what the dialog's file is for
   bool quit_ = false;
   bool was_working_ = false;
 };

@@ -4,6 +4,10 @@
 #include <new>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "core/error.h"
+
 namespace lockstep::app {
 
 Worker::Worker() : thread_([this] { run(); }) {}
@@ -26,6 +30,14 @@ void Worker::ask(Request request) {
   changed_.notify_all();
 }
 
+void Worker::add(const std::shared_ptr<Errand>& errand) {
+  {
+    const std::lock_guard lock(mutex_);
+    errands_.push_back(errand);
+  }
+  changed_.notify_all();
+}
+
 std::optional<Result> Worker::take() {
   const std::lock_guard lock(mutex_);
   return std::exchange(result_, std::nullopt);
@@ -36,34 +48,80 @@ bool Worker::idle() const {
   return !running_ && !next_;
 }
 
+bool Worker::rests() const {
+  const std::lock_guard lock(mutex_);
+  return !running_ && !next_ && errands_.empty();
+}
+
 void Worker::wait() const {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return !running_ && !next_; });
+  changed_.wait(lock, [this] { return !running_ && !next_ && errands_.empty(); });
 }
 
 void Worker::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return quit_ || next_; });
+    changed_.wait(lock, [this] { return quit_ || next_ || !errands_.empty(); });
     if (quit_) {
       return;
     }
-    const Request request = *std::exchange(next_, std::nullopt);
-    running_ = true;
-    lock.unlock();
-    Result result = answer(request);
-    lock.lock();
-    result_ = std::move(result);
-    running_ = false;
+    if (next_) {
+      run_request(lock);
+    } else {
+      run_errand(lock);
+    }
     changed_.notify_all();
   }
 }
+
+void Worker::run_request(std::unique_lock<std::mutex>& lock) {
+  const Request request = *std::exchange(next_, std::nullopt);
+  running_ = true;
+  lock.unlock();
+  Result result = answer(request);
+  lock.lock();
+  result_ = std::move(result);
+  running_ = false;
+}
+
+void Worker::run_errand(std::unique_lock<std::mutex>& lock) {
+  // Stays in the list while it runs: the thread has not come to rest.
+  std::shared_ptr<Errand> errand = errands_.front().lock();
+  bool more = false;
+  if (errand != nullptr) {
+    lock.unlock();
+    more = errand->step();
+    errand.reset();
+    lock.lock();
+  }
+  if (!more) {
+    errands_.erase(errands_.begin());  // new ones are added behind it
+  }
+}
+
+namespace {
+
+/// What a path holds, simulated where it is only a scenario.
+DocumentPtr document_of(const std::string& path) {
+  Opened opened = open_path(path);
+  if (opened.document != nullptr && opened.document->imported != nullptr) {
+    throw BadInputError("open",
+                        fmt::format("{}: the trace of another tool has no plan to compare by; the "
+                                    "files of all ranks open together as one folder",
+                                    path));
+  }
+  return opened.document != nullptr ? std::move(opened.document)
+                                    : simulate_document(opened.scenario);
+}
+
+}  // namespace
 
 /// Whatever goes wrong is a sentence for a dialog: the window goes on.
 Result Worker::answer(const Request& request) {
   Result result{.number = request.number, .path = request.path};
   try {
     Scenario scenario = request.scenario;
+    result.document = request.document;
     if (!request.path.empty()) {
       Opened opened = open_path(request.path);
       scenario = opened.scenario;
@@ -72,6 +130,9 @@ Result Worker::answer(const Request& request) {
     }
     if (result.document == nullptr && validate(resolved(scenario)).empty()) {
       result.document = simulate_document(scenario);
+    }
+    if (!request.baseline.empty()) {
+      result.baseline = document_of(request.baseline);
     }
   } catch (const std::bad_alloc&) {
     result.error = "[memory] this machine has not enough of it for that";

@@ -1,13 +1,18 @@
 // Worker: the thread that plans, simulates and reads files while the window goes on. One request at
 // a time; a newer one replaces one that waits, and results of older ones are known by their number.
+//
+// Errands are what views want computed for themselves, in pieces. They run while no request waits;
+// who no longer wants one lets go of it, and it is forgotten after the piece that runs.
 #pragma once
 
 #include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "visualizer/app/document.h"
 
@@ -15,8 +20,10 @@ namespace lockstep::app {
 
 struct Request {
   std::uint64_t number = 0;
-  std::string path;   ///< to open; empty: simulate `scenario`
-  Scenario scenario;  ///< to simulate
+  std::string path;      ///< to open; empty: simulate `scenario`
+  Scenario scenario;     ///< to simulate
+  std::string baseline;  ///< also to be opened, to compare with; empty: none
+  DocumentPtr document;  ///< with an empty path: what is shown, when it need not be simulated
 };
 
 struct Result {
@@ -24,7 +31,16 @@ struct Result {
   std::string path;                     ///< of the request
   std::optional<Scenario> opened = {};  ///< what a path held
   DocumentPtr document = {};            ///< null after an error
+  DocumentPtr baseline = {};            ///< where one was to be opened
   std::string error = {};               ///< one line; empty when all went well
+};
+
+class Errand {
+ public:
+  virtual ~Errand() = default;
+  /// One piece of the work, on the worker's thread; false when nothing is left. Must not throw, and
+  /// hands over what it makes by itself.
+  virtual bool step() = 0;
 };
 
 class Worker {
@@ -36,22 +52,29 @@ class Worker {
   ~Worker();
 
   void ask(Request request);
+  /// For as long as somebody else holds it.
+  void add(const std::shared_ptr<Errand>& errand);
   /// The newest result since the last call, or none. Never waits.
   std::optional<Result> take();
-  /// Nothing waits or runs.
+  /// No request waits or runs.
   bool idle() const;
-  /// Returns when idle.
+  /// Nor an errand.
+  bool rests() const;
+  /// Returns when it rests.
   void wait() const;
 
  private:
   void run();
+  void run_request(std::unique_lock<std::mutex>& lock);
+  void run_errand(std::unique_lock<std::mutex>& lock);
   static Result answer(const Request& request);
 
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   std::optional<Request> next_;
   std::optional<Result> result_;
-  bool running_ = false;
+  std::vector<std::weak_ptr<Errand>> errands_;
+  bool running_ = false;  ///< a request
   bool quit_ = false;
   std::thread thread_;  ///< last: it uses the others
 };

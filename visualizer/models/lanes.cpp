@@ -13,12 +13,13 @@ std::string_view name_of(Paint paint) {
                                                 "other",
                                                 "transfer",
                                                 "waiting",
-                                                "host"};
+                                                "host",
+                                                "kernel"};
   return kNames[static_cast<std::size_t>(paint)];
 }
 
 char letter_of(Paint paint) {
-  static constexpr std::string_view kLetters = "FBWROX=~H";
+  static constexpr std::string_view kLetters = "FBWROX=~HK";
   return kLetters[static_cast<std::size_t>(paint)];
 }
 

@@ -31,8 +31,9 @@ enum class Paint : std::uint8_t {
   kTransfer,
   kWaiting,  ///< arrived at a message, others have not
   kHost,
+  kKernel,  ///< of a foreign trace, which does not say what for
 };
-inline constexpr int kPaintCount = 9;
+inline constexpr int kPaintCount = 10;
 std::string_view name_of(Paint paint);
 /// The letter that stands for it in terminals and legends.
 char letter_of(Paint paint);

@@ -32,7 +32,8 @@ constexpr std::array<Look, kPaintCount> kLooks = {{{"F", "#56b4e9", Hatch::kNone
                                                    {"X", "#bbbbbb", Hatch::kNone},
                                                    {"=", "#d55e00", Hatch::kLevel},
                                                    {"~", "#f0e442", Hatch::kDotted},
-                                                   {"H", "#dddddd", Hatch::kCrossed}}};
+                                                   {"H", "#dddddd", Hatch::kCrossed},
+                                                   {"K", "#56b4e9", Hatch::kUpright}}};
 
 class Drawing {
  public:

@@ -30,7 +30,8 @@ constexpr Look kLooks[kPaintCount] = {{'F', 'f', "34"},
                                       {'X', 'x', "90"},
                                       {'=', '-', "31"},
                                       {'~', '~', "91"},
-                                      {'H', 'h', "37"}};
+                                      {'H', 'h', "37"},
+                                      {'K', 'k', "94"}};
 
 const Look& look_of(Paint paint) {
   return kLooks[static_cast<std::size_t>(paint)];

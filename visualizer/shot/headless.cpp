@@ -52,9 +52,12 @@ void Headless::frames(int count) {
 }
 
 void Headless::settle() {
-  frame();
-  app_->session().settle();
-  frames(2);
+  // What was opened makes views ask for more in the frame after it.
+  do {
+    frame();
+    app_->session().settle();
+    frames(2);
+  } while (app_->session().working());
 }
 
 Image Headless::picture() const {

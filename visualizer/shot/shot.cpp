@@ -24,9 +24,13 @@ void show_view(app::Shell& shell, const std::string& id) {
   throw UsageError("flags", "--view " + not_valid_message(id, ids));
 }
 
-void open(Headless& headless, const std::string& path) {
+void open(Headless& headless, const std::string& path, const std::string& baseline) {
   app::Session& session = headless.app().session();
-  session.open(path);
+  session.open(path, baseline);
+  session.settle();
+  if (!session.error().empty()) {
+    throw BadInputError("open", session.error());
+  }
   headless.settle();
   if (!session.problems().empty()) {
     throw BadInputError("scenario", session.problems().one_line());
@@ -41,22 +45,25 @@ void take_shot(const ViewOptions& options) {
   settings.language = options.language.value_or(settings.language);
   settings.scale = options.scale.value_or(settings.scale);
   Headless headless(options.width, options.height, settings);
-  show_view(headless.app().shell(), options.view);
+  const bool compare = options.view.empty() && !options.baseline.empty();
+  show_view(headless.app().shell(), compare ? "compare" : options.view);
   if (!options.file.empty()) {
     // Here, not in a dialog: whoever asked for a picture wants to know why there is none.
     if (const app::Opened opened = app::open_path(options.file); opened.document == nullptr) {
       require_valid(resolved(opened.scenario));
     }
-    open(headless, options.file);
+    open(headless, options.file, options.baseline);
   }
   if (options.cursor_pixel) {
     ui::feed_mouse(headless.io(),
                    ImVec2(static_cast<float>(options.cursor_pixel->first),
                           static_cast<float>(options.cursor_pixel->second)));
   }
-  if (options.cursor_time && headless.app().session().document() != nullptr) {
+  if (const app::DocumentPtr& document = headless.app().session().document();
+      options.cursor_time && document != nullptr) {
+    const bool imported = document->imported != nullptr;
     headless.app().session().cursor =
-        headless.app().session().document()->shown_step().begin + *options.cursor_time;
+        (imported ? 0 : document->shown_step().begin) + *options.cursor_time;
   }
   headless.frames(kFrames);
   save_png(options.shot, headless.picture());

@@ -43,6 +43,7 @@ void set_categories(Theme& theme, ImU32 grey, ImU32 on_grey) {
   set(theme, Paint::kTransfer, kVermillion, kBlack, Hatch::kNone, true);
   set(theme, Paint::kWaiting, theme.panel, theme.text, Hatch::kSparse, true);
   set(theme, Paint::kHost, kBlue, kWhite, Hatch::kVertical);
+  set(theme, Paint::kKernel, kSkyBlue, kBlack, Hatch::kBackDiagonal);
   const auto memory = [&](std::size_t category, ImU32 fill, ImU32 text, Hatch hatch) {
     theme.memory[category] = {fill, text, hatch, false};
   };

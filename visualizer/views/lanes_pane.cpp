@@ -42,15 +42,20 @@ void LanesPane::show(const view::Lanes* lanes) {
   }
   scroll_ = 0;
   drag_from_.reset();
+  limits_.reset();
   fit();
 }
 
 void LanesPane::fit() {
-  window_ = lanes_ == nullptr ? TimeWindow{} : lanes_->whole();
+  window_ = lanes_ == nullptr ? TimeWindow{} : limits();
+}
+
+TimeWindow LanesPane::limits() const {
+  return limits_.value_or(lanes_->whole());
 }
 
 void LanesPane::set_window(TimeWindow window) {
-  const TimeWindow whole = lanes_->whole();
+  const TimeWindow whole = limits();
   const Nanoseconds length =
       std::clamp(window.length(), std::min(kShortest, whole.length()), whole.length());
   const Nanoseconds from = std::clamp(window.from, whole.from, whole.to - length);
@@ -61,7 +66,7 @@ void LanesPane::zoom(double factor, Nanoseconds around) {
   const auto length = static_cast<double>(window_.length()) * factor;
   const double part = static_cast<double>(around - window_.from) /
                       static_cast<double>(std::max<Nanoseconds>(1, window_.length()));
-  const auto whole = static_cast<double>(lanes_->whole().length());
+  const auto whole = static_cast<double>(limits().length());
   const auto wanted = static_cast<Nanoseconds>(std::min(length, whole));
   const Nanoseconds from = around - static_cast<Nanoseconds>(part * static_cast<double>(wanted));
   set_window({from, from + wanted});
@@ -90,21 +95,26 @@ float LanesPane::rows_height(float row_height, float gap) const {
   return rows * row_height + groups * gap;
 }
 
-LanesPane::Layout LanesPane::layout(const ImVec2& origin, const ImVec2& size) const {
-  Layout at;
+float LanesPane::label_width() const {
   float label_width = scaled(60);
   for (const view::LaneRow& row : lanes_->rows()) {
     const float width = ui::text_width(*ui::state().fonts.small, ui::term(row.group)) +
                         ui::text_width(*ui::state().fonts.small, ui::term(row.name));
     label_width = std::max(label_width, width + scaled(22));
   }
-  label_width = std::floor(std::min(label_width, size.x * 0.4F));
+  return label_width;
+}
+
+LanesPane::Layout LanesPane::layout(const ImVec2& origin, const ImVec2& size) const {
+  Layout at;
+  const float wanted = std::max(least_label_width_, label_width());
+  const float labels = std::floor(std::min(wanted, size.x * 0.4F));
   const float head = std::floor(scaled(20));
   const float map = std::floor(scaled(34));
   const float gap = std::floor(scaled(6));
   const ImVec2 end(origin.x + size.x, origin.y + size.y);
-  at.head = {ImVec2(origin.x + label_width, origin.y), ImVec2(end.x, origin.y + head)};
-  at.map = {ImVec2(origin.x + label_width, end.y - map), end};
+  at.head = {ImVec2(origin.x + labels, origin.y), ImVec2(end.x, origin.y + head)};
+  at.map = {ImVec2(origin.x + labels, end.y - map), end};
   at.body = {ImVec2(at.head.min.x, at.head.max.y), ImVec2(end.x, at.map.min.y - gap)};
   at.labels = {ImVec2(origin.x, at.body.min.y), ImVec2(at.body.min.x, at.body.max.y)};
   at.group_gap = gap;
@@ -165,7 +175,7 @@ void LanesPane::drag(const Layout& at, LanesChoice& choice) {
     return;
   }
   if (drag_from_ && ImGui::IsMouseDragging(ImGuiMouseButton_Left, kDragPixels)) {
-    const TimeWindow whole = lanes_->whole();
+    const TimeWindow whole = limits();
     const Nanoseconds now = std::clamp(time_at(at.body, io.MousePos.x), whole.from, whole.to);
     choice.area = TimeWindow{std::min(*drag_from_, now), std::max(*drag_from_, now)};
   }
@@ -187,7 +197,7 @@ void LanesPane::handle_mouse(const Layout& at, LanesChoice& choice) {
   const ImVec2 size(at.body.max.x - at.labels.min.x, std::max(1.0F, at.body.height()));
   ImGui::InvisibleButton(
       "##lanes", size, ImGuiButtonFlags_MouseButtonLeft | ImGuiButtonFlags_MouseButtonMiddle);
-  ui::tag("lanes.body");
+  ui::tag(name_ + ".body");
   ImGui::SetItemUsingMouseWheel();
   const ImGuiIO& io = ImGui::GetIO();
   const bool hovered = ImGui::IsItemHovered();
@@ -229,7 +239,7 @@ void LanesPane::walk(LanesChoice& choice, int direction) {
     return;
   }
   const LanesBoxRef& now = *choice.selected;
-  const TimeWindow whole = lanes_->whole();
+  const TimeWindow whole = limits();
   const TimeWindow side =
       direction > 0 ? TimeWindow{now.box.end, whole.to} : TimeWindow{whole.from, now.box.begin};
   const std::vector<LaneBox> boxes = lanes_->boxes(now.row, side, 0);
@@ -285,12 +295,12 @@ void LanesPane::handle_keys(const Layout& at, LanesChoice& choice) {
 void LanesPane::handle_map(const Layout& at) {
   ImGui::SetCursorScreenPos(at.map.min);
   ImGui::InvisibleButton("##map", ImVec2(at.map.width(), at.map.height()));
-  ui::tag("lanes.map");
+  ui::tag(name_ + ".map");
   map_held_ = ImGui::IsItemActive();
   if (!map_held_) {
     return;
   }
-  const TimeWindow whole = lanes_->whole();
+  const TimeWindow whole = limits();
   const double part =
       static_cast<double>(ImGui::GetIO().MousePos.x - at.map.min.x) / pixels(at.map.width());
   const Nanoseconds middle =
@@ -434,7 +444,7 @@ void LanesPane::paint_map(const Layout& at) const {
   constexpr std::size_t kMostRows = 8;
   const std::size_t rows = lanes_->rows().size();
   const std::size_t strips = std::min(rows, kMostRows);
-  const TimeWindow whole = lanes_->whole();
+  const TimeWindow whole = limits();
   const double scale = static_cast<double>(at.map.width()) /
                        static_cast<double>(std::max<Nanoseconds>(1, whole.length()));
   const float height = at.map.height() / static_cast<float>(std::max<std::size_t>(1, strips));

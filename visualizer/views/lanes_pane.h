@@ -6,6 +6,8 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <imgui.h>
@@ -36,6 +38,13 @@ class LanesPane {
   const view::TimeWindow& window() const { return window_; }
   void set_window(view::TimeWindow window);
   void fit();
+  /// How far one can go, instead of the lanes' own whole: for two that move together.
+  void set_limits(view::TimeWindow limits) { limits_ = limits; }
+  /// Of the column left of the rows; two panes with one time axis have the wider one's.
+  float label_width() const;
+  void set_least_label_width(float width) { least_label_width_ = width; }
+  /// In front of its tags, where there are two.
+  void set_name(std::string name) { name_ = std::move(name); }
 
  private:
   struct Layout {
@@ -73,6 +82,11 @@ class LanesPane {
   /// So narrow that a frame stays below kMostBoxes.
   Nanoseconds narrowest(const Layout& at) const;
 
+  view::TimeWindow limits() const;
+
+  std::string name_ = "lanes";
+  float least_label_width_ = 0;
+  std::optional<view::TimeWindow> limits_;
   const view::Lanes* lanes_ = nullptr;
   std::vector<std::size_t> group_of_row_;  ///< how many groups begin above or at the row
   view::TimeWindow window_;

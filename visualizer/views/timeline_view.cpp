@@ -49,12 +49,30 @@ void TimelineView::use(const app::DocumentPtr& document) {
   if (document == document_) {
     return;
   }
-  document_ = document;
-  const TraceStep& step = document->shown_step();
+  splitter_.reset();
+  imported_ = nullptr;
+  busy_area_.reset();
+  if (document->imported != nullptr) {
+    show_imported(*document->imported);
+  } else {
+    show_plan(*document);
+  }
+  document_ = document;  // the former one goes only now: the former lanes were of it
+}
+
+void TimelineView::show_plan(const app::Document& document) {
+  const TraceStep& step = document.shown_step();
   auto lanes = std::make_unique<view::TimelineLanes>(
-      document->plan, step, view::usual_ranks(step, kMostRanks));
+      document.plan, step, view::usual_ranks(step, kMostRanks));
   pane_.show(lanes.get());
   splitter_ = std::make_unique<view::AreaSplitter>(lanes->timeline().index());
+  lanes_ = std::move(lanes);
+}
+
+void TimelineView::show_imported(const ImportedTrace& trace) {
+  auto lanes = std::make_unique<view::ImportedLanes>(trace);
+  pane_.show(lanes.get());
+  imported_ = lanes.get();
   lanes_ = std::move(lanes);
 }
 
@@ -92,6 +110,10 @@ void TimelineView::draw(ViewContext& context, bool has_keys) {
 }
 
 std::string TimelineView::text(const ViewContext& context) {
+  use(context.document);
+  if (imported_ != nullptr) {
+    return view::imported_text(*imported_);
+  }
   view::TimelineTextOptions options;
   options.utf8 = false;  // the window's font has no block characters
   return view::timeline_text(context.document->plan, context.document->shown_step(), options);
@@ -139,6 +161,47 @@ void TimelineView::draw_split(const view::TimeWindow& area) const {
   ImGui::EndTable();
 }
 
+void TimelineView::draw_busy(const view::TimeWindow& area) {
+  if (!busy_area_ || busy_area_->from != area.from || busy_area_->to != area.to) {
+    busy_area_ = area;
+    busy_ = view::busy_times(imported_->trace(), area);
+  }
+  constexpr ImGuiTableFlags kFlags =
+      ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY;
+  if (!ImGui::BeginTable("##busy", 5, kFlags)) {
+    return;
+  }
+  ImGui::TableSetupScrollFreeze(0, 1);
+  for (const S title : {S::kSplitRank,
+                        S::kImportedColumnKernels,
+                        S::kImportedColumnTransfers,
+                        S::kSplitExposed,
+                        S::kSplitHost}) {
+    ImGui::TableSetupColumn(ui::tr(title));
+  }
+  ImGui::TableHeadersRow();
+  const auto length = static_cast<double>(std::max<Nanoseconds>(1, area.length()));
+  const auto cell = [&](const std::string& rank, const char* name, bool known, Nanoseconds time) {
+    ImGui::TableNextColumn();
+    const std::string text = known ? fmt::format("{:5.1f} %  {}",
+                                                 100 * static_cast<double>(time) / length,
+                                                 view::time_text(time, true))
+                                   : "-";
+    ImGui::TextUnformatted(text.c_str());
+    ui::tag(fmt::format("busy.{}.{}", rank, name), known ? std::to_string(time) : "");
+  };
+  for (const view::ImportedBusy& it : busy_) {
+    ImGui::TableNextRow();
+    ImGui::TableNextColumn();
+    ImGui::TextUnformatted(it.rank.c_str());
+    cell(it.rank, "kernels", it.has_kernels, it.kernels);
+    cell(it.rank, "transfers", it.has_transfers, it.transfers);
+    cell(it.rank, "exposed", it.has_transfers && it.has_kernels, it.exposed);
+    cell(it.rank, "host", true, it.host);
+  }
+  ImGui::EndTable();
+}
+
 void TimelineView::draw_details(ViewContext& context) {
   use(context.document);
   if (context.session.selection) {
@@ -155,7 +218,11 @@ void TimelineView::draw_details(ViewContext& context) {
   }
   ImGui::TextUnformatted(title.c_str());
   ui::tag("timeline.area", std::to_string(area.length()));
-  draw_split(area);
+  if (imported_ != nullptr) {
+    draw_busy(area);
+  } else {
+    draw_split(area);
+  }
 }
 
 std::vector<KeyHelp> TimelineView::keys() const {

@@ -36,6 +36,8 @@ class View {
   virtual ui::S title() const = 0;
   /// One sentence: what am I looking at?
   virtual ui::S about() const = 0;
+  /// False for what can also show a trace without a plan (Document::imported).
+  virtual bool needs_plan() const { return true; }
   /// Into the current window, all of its content region. Keys are the view's when `has_keys`.
   virtual void draw(ViewContext& context, bool has_keys) = 0;
   /// The same as text, for the T key.

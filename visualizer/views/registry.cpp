@@ -1,3 +1,4 @@
+#include "visualizer/views/pipeline_view.h"
 #include "visualizer/views/timeline_view.h"
 #include "visualizer/views/view.h"
 
@@ -6,6 +7,7 @@ namespace lockstep::views {
 std::vector<std::unique_ptr<View>> make_views() {
   std::vector<std::unique_ptr<View>> views;
   views.push_back(std::make_unique<TimelineView>());
+  views.push_back(std::make_unique<PipelineView>());
   return views;
 }
 

@@ -12,6 +12,8 @@
 #include "cli/show_views.h"
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "core/io/collective_io.h"
+#include "core/io/files.h"
 #include "core/io/trace_io.h"
 #include "core/names.h"
 #include "core/planner/planner.h"
@@ -25,7 +27,8 @@ constexpr const char* kDescription =
     "file,\nor of a run folder.\n\n"
     "  lockstep show buckets --model gpt2 --strategy ddp --dp 8\n"
     "  lockstep show memory step.lstrace --ranks 3 --at 12.5\n"
-    "  lockstep show timeline run/ --json\n\n"
+    "  lockstep show timeline run/ --svg step.svg\n"
+    "  lockstep show compare a.lstrace b.lstrace\n\n"
     "Exit codes: 0 drawn, also when the view says why it is empty; 2 usage; 3 bad input file; 7 "
     "not\nsupported here.\n";
 
@@ -45,7 +48,8 @@ std::string trace_file(const std::string& path) {
     return path;
   }
   std::string last;
-  for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(path) / "trace")) {
+  for (const fs::directory_entry& entry :
+       fs::directory_iterator(fs::path(path) / "trace", ignored)) {
     if (entry.path().extension() == ".lstrace") {
       last = std::max(last, entry.path().string());
     }
@@ -59,13 +63,14 @@ std::string trace_file(const std::string& path) {
 struct ShowCommand {
   ScenarioFlags flags;
   std::string view;
-  std::string file;
+  std::vector<std::string> files;
   std::vector<int> ranks;
   double at_ms = -1;
   int iteration = 0;
   int width = 0;
   bool text = false;
   bool json = false;
+  std::string svg;
 
   int run() const {
     if (flags.lists_keys()) {
@@ -73,20 +78,30 @@ struct ShowCommand {
       return 0;
     }
     const ShownView& shown = find_view();
-    LoadedTrace loaded;
-    {
-      const Progress progress(file.empty() ? "simulating" : "reading the trace");
-      loaded = file.empty() ? simulate() : load_trace(trace_file(file));
-    }
-    check_ranks(loaded);
+    check_flags(shown);
     const Terminal terminal = stdout_terminal();
-    ShowInput input{loaded.scenario, loaded.plan, shown_step(loaded.trace), ranks, {}, false, {}};
+    ShowInput input;
+    input.ranks = ranks;
+    input.colour = terminal.colour;
+    input.text = {width > 0 ? width : terminal_width(), terminal.utf8};
     if (at_ms >= 0) {
       input.at = static_cast<Nanoseconds>(std::llround(at_ms * 1e6));
     }
-    input.colour = terminal.colour;
-    input.text = {width > 0 ? width : terminal_width(), terminal.utf8};
-    print(json ? as_json(shown, input) : shown.text(input));
+    if (shown.source == Source::kRecord) {
+      const CollectiveRecord record = load_collective(files.front());
+      input.record = &record;
+      show(shown, input);
+      return 0;
+    }
+    const std::vector<LoadedTrace> loaded = load();
+    for (std::size_t i = 0; i < loaded.size(); ++i) {
+      check_ranks(loaded[i]);
+      input.steps.push_back({files.empty() ? "" : files[i],
+                             loaded[i].scenario,
+                             loaded[i].plan,
+                             shown_step(loaded[i].trace)});
+    }
+    show(shown, input);
     return 0;
   }
 
@@ -104,6 +119,35 @@ struct ShowCommand {
                                  printable(view, 40),
                                  nearest(view, names),
                                  fmt::join(names, ", ")));
+  }
+
+  void check_flags(const ShownView& shown) const {
+    const std::size_t count = files.size();
+    if (shown.source == Source::kRecord && count != 1) {
+      throw UsageError("flags", "show steps needs one file, of `lockstep collective --out FILE`");
+    }
+    if (shown.source == Source::kTwoSteps && count != 2) {
+      throw UsageError("flags",
+                       fmt::format("show {} needs two trace files or run folders", shown.name));
+    }
+    if (shown.source == Source::kStep && count > 1) {
+      throw UsageError("flags", fmt::format("show {} takes one file", shown.name));
+    }
+    if (!svg.empty() && view != "timeline") {
+      throw UsageError("flags", "--svg draws the timeline: lockstep show timeline --svg FILE");
+    }
+  }
+
+  std::vector<LoadedTrace> load() const {
+    const Progress progress(files.empty() ? "simulating" : "reading the trace");
+    std::vector<LoadedTrace> loaded;
+    for (const std::string& file : files) {
+      loaded.push_back(load_trace(trace_file(file)));
+    }
+    if (loaded.empty()) {
+      loaded.push_back(simulate());
+    }
+    return loaded;
   }
 
   LoadedTrace simulate() const {
@@ -125,7 +169,7 @@ struct ShowCommand {
       }
     }
     const auto steps = static_cast<int>(loaded.trace.steps.size());
-    if (!file.empty() && iteration > steps) {
+    if (!files.empty() && iteration > steps) {
       throw UsageError("flags", fmt::format("--step {}: the trace has {}", iteration, steps));
     }
   }
@@ -134,8 +178,17 @@ struct ShowCommand {
     if (trace.steps.empty()) {
       throw BadInputError("show", "a trace without steps");
     }
-    return file.empty() || iteration == 0 ? trace.steps.back()
-                                          : trace.steps[static_cast<std::size_t>(iteration) - 1];
+    return files.empty() || iteration == 0 ? trace.steps.back()
+                                           : trace.steps[static_cast<std::size_t>(iteration) - 1];
+  }
+
+  void show(const ShownView& shown, const ShowInput& input) const {
+    if (!svg.empty()) {
+      write_whole(svg, {timeline_picture(input)}, "show");
+      print(fmt::format("{} written\n", svg));
+      return;
+    }
+    print(json ? as_json(shown, input) : shown.text(input));
   }
 
   static std::string as_json(const ShownView& shown, const ShowInput& input) {
@@ -143,7 +196,9 @@ struct ShowCommand {
     json.begin_object();
     json.field("schema_version", 1);
     json.field("view", shown.name);
-    json.field("step_time_ns", input.step.end - input.step.begin);
+    if (shown.source == Source::kStep) {
+      json.field("step_time_ns", input.step().end - input.step().begin);
+    }
     shown.json(json, input);
     json.end_object();
     return json.text();
@@ -157,8 +212,11 @@ void add_show_command(CLI::App& program, Action& action) {
   CLI::App* app = program.add_subcommand("show");
   app->description(kDescription + ("\n" + views_text()));
   app->add_option("view", command->view, "one of the views above")->required()->type_name("VIEW");
-  app->add_option("file", command->file, "a trace file or a run folder instead of a scenario")
-      ->type_name("FILE");
+  app->add_option("file",
+                  command->files,
+                  "trace files or run folders instead of a scenario: one, for compare two")
+      ->type_name("FILE")
+      ->expected(0, 2);
   app->add_option("--ranks", command->ranks, "ranks to show; views of one rank take the first")
       ->delimiter(',')
       ->allow_extra_args(false);
@@ -171,7 +229,11 @@ void add_show_command(CLI::App& program, Action& action) {
   app->add_option("--width", command->width, "columns of the picture (default: the terminal's)")
       ->check(CLI::Range(40, 2000));
   CLI::Option* text = app->add_flag("--text", command->text, "a picture in text (the default)");
-  app->add_flag("--json", command->json, "one JSON object")->excludes(text);
+  CLI::Option* json = app->add_flag("--json", command->json, "one JSON object")->excludes(text);
+  app->add_option("--svg", command->svg, "timeline: write an SVG picture to this file")
+      ->type_name("FILE")
+      ->excludes(text)
+      ->excludes(json);
   command->flags.add_to(*app);
   app->callback([command, &action] { action = [command] { return command->run(); }; });
 }

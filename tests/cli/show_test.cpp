@@ -1,5 +1,7 @@
 // `lockstep show`: views of a step in text and JSON, with the figures of simulate and compare.
 #include <cmath>
+#include <fstream>
+#include <iterator>
 
 #include <nlohmann/json.hpp>
 
@@ -42,7 +44,7 @@ TEST_CASE("show: the budget's rows are those of compare") {
 }
 
 TEST_CASE("show: every view is drawn in text and as JSON") {
-  for (const char* view : {"timeline", "buckets", "shards", "memory", "budget"}) {
+  for (const char* view : {"timeline", "buckets", "shards", "pipeline", "memory", "budget"}) {
     INFO(view);
     const std::string arguments = std::string(view) + " --strategy fsdp --dp 2 --at 0.1" + kModel;
     CHECK(run_program("show " + arguments).code == 0);
@@ -50,6 +52,69 @@ TEST_CASE("show: every view is drawn in text and as JSON") {
     CHECK(json.code == 0);
     CHECK(Json::parse(json.out)["view"] == view);
   }
+}
+
+TEST_CASE(
+    "show: a pipeline in unit time has the bubble of the textbook, a real one that of simulate") {
+  const std::string flags = "--pp 4 --schedule 1f1b --accumulate 8" + kModel;
+  const Json shown = Json::parse(run_program("show pipeline --json " + flags).out);
+  // (P-1) / (M + P-1), Megatron-LM's 1F1B.
+  CHECK(shown["unit_time"]["bubble"].get<double>() == Approx(3.0 / 11));
+  CHECK(shown["formula"]["fraction"].get<double>() == Approx(3.0 / 11));
+  CHECK(shown["step"]["rows"].size() == 4);
+  for (const Json& row : shown["step"]["rows"]) {
+    CHECK(row["cells"].size() == 16);
+    CHECK(row["peak_live"] == 4 - row["coordinate"].get<int>());
+  }
+  const auto text = run_program("show pipeline --width 120 " + flags);
+  CHECK_THAT(text.out, ContainsSubstring("1f1b: (P-1) / (M + P-1) = 3 / (8 + 3) = 27.3 %"));
+}
+
+TEST_CASE("show: the steps of a recorded ring send 2(N-1)/N of the message on every rank") {
+  const test::TemporaryFile file("moves.json", "");
+  REQUIRE(run_program("collective --ranks 4 --bytes 400 --out " + file.path()).code == 0);
+  const Json shown = Json::parse(run_program("show steps --json " + file.path()).out);
+  CHECK(shown["steps"].size() == 6);
+  CHECK(shown["phases"] == Json({0, 3}));
+  for (const Json& rank : shown["totals"]) {
+    CHECK(rank["sent_bytes"] == 600);
+  }
+  CHECK_THAT(run_program("show steps " + file.path()).out,
+             ContainsSubstring("all_reduce of 400 B fp32, ring, 4 ranks"));
+  CHECK(run_program("show steps").code == 2);
+  const test::TemporaryFile other("other.json", "{}");
+  CHECK(run_program("show steps " + other.path()).code == 3);
+}
+
+TEST_CASE("show: two traces are compared, and their lengths are those that simulate gives") {
+  const test::TemporaryFile a("a.lstrace", "");
+  const test::TemporaryFile b("b.lstrace", "");
+  const std::string ddp = "simulate --strategy ddp --dp 2 --json --trace " + a.path() + kModel;
+  const std::string fsdp = "simulate --strategy fsdp --dp 2 --json --trace " + b.path() + kModel;
+  const Json a_report = Json::parse(run_program(ddp).out);
+  const Json b_report = Json::parse(run_program(fsdp).out);
+  const Json shown =
+      Json::parse(run_program("show compare --json " + a.path() + " " + b.path()).out);
+  CHECK(shown["same_plan"] == false);
+  CHECK(shown["a_ns"] == std::llround(a_report["step_time_s"].get<double>() * 1e9));
+  CHECK(shown["b_ns"] == std::llround(b_report["step_time_s"].get<double>() * 1e9));
+  double a_sum = 0;
+  for (const Json& part : shown["split"]) {
+    a_sum += part["a_ns"].get<double>();
+  }
+  CHECK(a_sum == Approx(shown["a_ns"].get<double>()));
+  CHECK(run_program("show compare " + a.path() + " " + b.path()).code == 0);
+  CHECK(run_program("show compare " + a.path()).code == 2);
+  CHECK(run_program("show timeline " + a.path() + " " + b.path()).code == 2);
+}
+
+TEST_CASE("show: the timeline is written as an SVG picture, no other view is") {
+  const test::TemporaryFile file("step.svg", "");
+  CHECK(run_program("show timeline --strategy ddp --dp 2 --svg " + file.path() + kModel).code == 0);
+  std::ifstream written(file.path());
+  const std::string text{std::istreambuf_iterator<char>(written), {}};
+  CHECK_THAT(text, ContainsSubstring("<svg ") && ContainsSubstring("</svg>"));
+  CHECK(run_program("show memory --svg " + file.path() + kModel).code == 2);
 }
 
 TEST_CASE("show: what is wrong on the command line is a usage error, a missing file a bad input") {

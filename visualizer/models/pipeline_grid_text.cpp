@@ -154,7 +154,8 @@ std::string pipeline_text(const Scenario& scenario,
                           const TraceStep& step,
                           const PipelineTextOptions& options) {
   const std::optional<BubbleFormula> formula = bubble_formula(scenario);
-  std::string text = pipeline_grid_text(pipeline_grid(scenario, plan, step), std::nullopt, options);
+  std::string text =
+      pipeline_grid_text(pipeline_grid(scenario, plan, step, options.rank), std::nullopt, options);
   const PipelineGrid ideal = pipeline_grid(pipeline_schedule(scenario), UnitCosts{});
   return text + "\nthe same schedule with forward 1, backward 2, messages 0:\n\n" +
          pipeline_grid_text(ideal, formula, options);

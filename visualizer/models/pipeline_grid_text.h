@@ -18,6 +18,7 @@ struct PipelineTextOptions {
   int width = 100;   ///< columns of the whole picture; at least 40 are taken
   bool live = true;  ///< rows of activations in flight
   bool utf8 = false;
+  int rank = 0;  ///< whose pipeline, where there are several
 };
 
 /// Picture, a table by rank, and the formula beside what was found. Lines end with newlines; no

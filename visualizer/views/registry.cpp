@@ -1,5 +1,5 @@
-#include "visualizer/views/budget_view.h"
 #include "visualizer/views/buckets_view.h"
+#include "visualizer/views/budget_view.h"
 #include "visualizer/views/compare_view.h"
 #include "visualizer/views/memory_view.h"
 #include "visualizer/views/pipeline_view.h"

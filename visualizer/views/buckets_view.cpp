@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 
 #include <fmt/format.h>
 #include <imgui.h>
@@ -360,7 +361,8 @@ void BucketsView::draw_vessels(app::Session& session, const ImVec2& size) {
   const std::optional<std::size_t> selected = selected_bucket(session);
   for (int i = 0; i < count; ++i) {
     const auto column = static_cast<float>(i % columns);
-    const auto row = static_cast<float>(i / columns);
+    const int line = i / columns;
+    const auto row = static_cast<float>(line);
     const ImVec2 at(std::floor(origin.x + column * width), std::floor(origin.y + row * height));
     const Rect cell{at, ImVec2(at.x + width - scaled(4), at.y + height - scaled(4))};
     const auto bucket = index_of(i);
@@ -381,7 +383,8 @@ void BucketsView::draw_vessels(app::Session& session, const ImVec2& size) {
       return it.phase == BucketPhase::kFilling || it.phase == BucketPhase::kInFlight;
     });
     if (busy != states_.end()) {
-      const auto row = static_cast<float>((busy - states_.begin()) / columns);
+      const std::ptrdiff_t line = (busy - states_.begin()) / columns;
+      const auto row = static_cast<float>(line);
       ImGui::SetScrollY(std::max(0.0F, (row + 0.5F) * height - ImGui::GetWindowHeight() / 2));
     }
     listed_ = now_;

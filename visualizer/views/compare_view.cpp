@@ -232,6 +232,9 @@ void CompareView::draw_head() {
     ui::tag(fmt::format("compare.sync.{}", i), current ? "current" : "");
   }
   ImGui::SameLine();
+  if (ImGui::GetContentRegionAvail().x < scaled(240)) {
+    ImGui::NewLine();
+  }
   draw_paint_legend(*b_.lanes);
 }
 

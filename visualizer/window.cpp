@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "visualizer/app/app.h"
+#include "visualizer/app/presets.h"
 
 namespace lockstep {
 namespace {
@@ -115,6 +116,8 @@ void run_window(const ViewOptions& options) {
   }
   if (!options.file.empty()) {
     app.session().open(options.file);
+  } else if (options.view == "steps") {  // needs no scenario
+    app.session().start(app::preset_scenario(app::presets().front()));
   }
   while (glfwWindowShouldClose(window.get()) == GLFW_FALSE && !app.shell().wants_to_quit()) {
     if (app.session().busy()) {

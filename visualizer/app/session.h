@@ -13,6 +13,7 @@
 #include <string>
 
 #include "core/problems.h"
+#include "visualizer/app/collective_runner.h"
 #include "visualizer/app/worker.h"
 #include "visualizer/models/lanes.h"
 
@@ -40,7 +41,7 @@ class Session {
 
   /// What is shown; of an older scenario while the worker is busy. Null until there is one.
   const DocumentPtr& document() const { return document_; }
-  bool busy() const { return !worker_.idle(); }
+  bool busy() const { return !worker_.idle() || !collectives_.idle(); }
   /// The path that is being opened, or "".
   const std::string& opening() const { return opening_; }
 
@@ -71,6 +72,14 @@ class Session {
   void pin() { baseline_ = document_; }
   void unpin() { baseline_.reset(); }
 
+  /// The collective that the stepper walks through: opened, or asked for. Null until there is one.
+  const RecordPtr& record() const { return record_; }
+  /// Why there is none.
+  const std::string& record_error() const { return record_error_; }
+  CollectiveRunner& collectives() { return collectives_; }
+  /// Called when a collective was opened from a file.
+  std::function<void()> on_record;
+
   /// Called with every path that was opened.
   std::function<void(const std::string&)> on_opened;
 
@@ -98,6 +107,9 @@ class Session {
   std::uint64_t revision_ = 0;
   std::uint64_t asked_ = 0;  ///< number of the newest request
   std::uint64_t shown_ = 0;  ///< of the newest result
+  RecordPtr record_;
+  std::string record_error_;
+  CollectiveRunner collectives_;
   Worker worker_;
 };
 

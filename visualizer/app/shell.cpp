@@ -33,6 +33,7 @@ constexpr float kGap = 4;
 Shell::Shell(Session& session, Settings& settings)
     : session_(session), settings_(settings), views_(views::make_views()) {
   dialogs_.on_open = [this](const std::string& path) { session_.open(path); };
+  session_.on_record = [this] { show_view("steps"); };
 }
 
 bool Shell::show_view(std::string_view id) {

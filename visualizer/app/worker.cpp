@@ -66,6 +66,10 @@ Result Worker::answer(const Request& request) {
     Scenario scenario = request.scenario;
     if (!request.path.empty()) {
       Opened opened = open_path(request.path);
+      if (opened.record != nullptr) {
+        result.record = std::move(opened.record);
+        return result;
+      }
       scenario = opened.scenario;
       result.opened = std::move(opened.scenario);
       result.document = std::move(opened.document);

@@ -24,6 +24,7 @@ struct Result {
   std::string path;                     ///< of the request
   std::optional<Scenario> opened = {};  ///< what a path held
   DocumentPtr document = {};            ///< null after an error
+  RecordPtr record = {};                ///< where the path held a collective and no scenario
   std::string error = {};               ///< one line; empty when all went well
 };
 

@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "visualizer/app/app.h"
+#include "visualizer/app/presets.h"
 
 namespace lockstep {
 namespace {
@@ -117,6 +118,8 @@ void run_window(const ViewOptions& options) {
   }
   if (!options.file.empty()) {
     app.session().open(options.file, options.baseline);
+  } else if (options.view == "steps") {  // needs no scenario
+    app.session().start(app::preset_scenario(app::presets().front()));
   }
   int drawn = 0;
   while (glfwWindowShouldClose(window.get()) == GLFW_FALSE && !app.shell().wants_to_quit() &&

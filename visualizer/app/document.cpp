@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/io/collective_io.h"
 #include "core/io/hf_config.h"
 #include "core/io/json_reader.h"
 #include "core/io/kineto_reader.h"
@@ -97,26 +98,26 @@ Opened open_folder(const fs::path& folder) {
   const std::optional<fs::path> trace = newest_trace(folder);
   if (trace) {
     const DocumentPtr document = load_document(trace->string());
-    return {document->scenario, document};
+    return {document->scenario, document, nullptr};
   }
-  return {load_scenario((folder / "scenario.json").string()), nullptr};
+  return {load_scenario((folder / "scenario.json").string()), nullptr, nullptr};
 }
 
-/// A Hugging Face configuration has a model_type or architectures; a scenario has neither.
-bool is_model_config(const std::string& path) {
-  const JsonValue json = parse_json(read_text_file(path, kComponent), path, kComponent);
-  return json.find("model_type") != nullptr || json.find("architectures") != nullptr;
-}
-
+/// A Hugging Face configuration has a model_type or architectures, a recorded collective has moves;
+/// a scenario has none of them.
 Opened open_json(const std::string& path) {
-  if (!is_model_config(path)) {
-    return {load_scenario(path), nullptr};
+  const JsonValue json = parse_json(read_text_file(path, kComponent), path, kComponent);
+  if (json.find("moves") != nullptr) {
+    return {{}, nullptr, std::make_shared<const CollectiveRecord>(load_collective(path))};
+  }
+  if (json.find("model_type") == nullptr && json.find("architectures") == nullptr) {
+    return {load_scenario(path), nullptr, nullptr};
   }
   Scenario scenario = preset_scenario(presets().front());
   scenario.model = load_hf_config(path).model;
   scenario.name = scenario.model.name;
   scenario.training.seq_len = std::min(scenario.model.max_position, kUsualSequence);
-  return {std::move(scenario), nullptr};
+  return {std::move(scenario), nullptr, nullptr};
 }
 
 }  // namespace
@@ -153,7 +154,7 @@ Opened open_path(const std::string& path) {
   const fs::path file(path);
   if (!fs::exists(file)) {
     if (const Preset* preset = find_preset(path)) {
-      return {preset_scenario(*preset), nullptr};
+      return {preset_scenario(*preset), nullptr, nullptr};
     }
     throw BadInputError(kComponent, fmt::format("{}: there is no such file", path));
   }
@@ -166,7 +167,7 @@ Opened open_path(const std::string& path) {
   }
   if (start.starts_with(kTraceMark)) {
     const DocumentPtr document = load_document(path);
-    return {document->scenario, document};
+    return {document->scenario, document, nullptr};
   }
   return is_foreign_trace(start) ? open_foreign(file) : open_json(path);
 }

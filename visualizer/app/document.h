@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "core/collective_record.h"
 #include "core/imported_trace.h"
 #include "core/memory_report.h"
 #include "core/plan.h"
@@ -28,6 +29,7 @@ struct Document {
   const TraceStep& shown_step() const { return trace.steps[static_cast<std::size_t>(step)]; }
 };
 using DocumentPtr = std::shared_ptr<const Document>;
+using RecordPtr = std::shared_ptr<const CollectiveRecord>;
 
 /// Plans and simulates, as `lockstep simulate` does. BadInputError for a scenario with problems.
 DocumentPtr simulate_document(const Scenario& scenario);
@@ -40,11 +42,12 @@ DocumentPtr import_document(const std::string& path);
 struct Opened {
   Scenario scenario;
   DocumentPtr document;  ///< null: to be simulated
+  RecordPtr record;      ///< a collective, and nothing else
 };
 
-/// A scenario, a Hugging Face config.json, a native trace, the folder of a training run, a trace of
-/// PyTorch's profiler or another Chrome JSON (plain, gzip, a folder of them), or a preset's id.
-/// BadInputError says what it is instead.
+/// A scenario, a Hugging Face config.json, a native trace, a recorded collective, the folder of a
+/// training run, a trace of PyTorch's profiler or another Chrome JSON (plain, gzip, a folder of
+/// them), or a preset's id. BadInputError says what it is instead.
 Opened open_path(const std::string& path);
 
 }  // namespace lockstep::app

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "visualizer/app/presets.h"
+
 namespace lockstep::app {
 namespace {
 
@@ -112,6 +114,10 @@ void Session::show_entry() {
 }
 
 bool Session::poll() {
+  if (std::optional<CollectiveAnswer> answer = collectives_.take()) {
+    record_ = answer->record != nullptr ? std::move(answer->record) : record_;
+    record_error_ = std::move(answer->error);
+  }
   std::optional<Result> result = worker_.take();
   if (!result || result->number <= shown_) {
     return false;
@@ -127,6 +133,20 @@ void Session::take(Result result) {
   }
   if (!result.error.empty()) {
     error_ = std::move(result.error);
+    return;
+  }
+  if (result.record != nullptr) {
+    record_ = std::move(result.record);
+    record_error_.clear();
+    if (!has_scenario()) {
+      start(preset_scenario(presets().front()));  // the window has a scenario beside every view
+    }
+    if (on_opened) {
+      on_opened(result.path);
+    }
+    if (on_record) {
+      on_record();
+    }
     return;
   }
   if (result.opened) {
@@ -153,6 +173,9 @@ void Session::take(Result result) {
 
 void Session::settle() {
   worker_.wait();
+  collectives_.wait();
+  poll();
+  worker_.wait();  // for the scenario that a collective was opened beside
   poll();
 }
 

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "core/problems.h"
+#include "visualizer/app/collective_runner.h"
 #include "visualizer/app/worker.h"
 #include "visualizer/models/lanes.h"
 
@@ -40,9 +41,9 @@ class Session {
 
   /// What is shown; of an older scenario while the worker is busy. Null until there is one.
   const DocumentPtr& document() const { return document_; }
-  bool busy() const { return !worker_.idle(); }
+  bool busy() const { return !worker_.idle() || !collectives_.idle(); }
   /// Also when views have something computed.
-  bool working() const { return !worker_.rests(); }
+  bool working() const { return !worker_.rests() || !collectives_.idle(); }
   /// Done on the worker for as long as the view holds it.
   void add(const std::shared_ptr<Errand>& errand) { worker_.add(errand); }
   /// What is shown comes from another tool: there is no plan and nothing to set.
@@ -80,6 +81,14 @@ class Session {
   void pin();
   void unpin() { baseline_.reset(); }
 
+  /// The collective that the stepper walks through: opened, or asked for. Null until there is one.
+  const RecordPtr& record() const { return record_; }
+  /// Why there is none.
+  const std::string& record_error() const { return record_error_; }
+  CollectiveRunner& collectives() { return collectives_; }
+  /// Called when a collective was opened from a file.
+  std::function<void()> on_record;
+
   /// Called with every path that was opened.
   std::function<void(const std::string&)> on_opened;
 
@@ -111,6 +120,9 @@ class Session {
   std::uint64_t revision_ = 0;
   std::uint64_t asked_ = 0;  ///< number of the newest request
   std::uint64_t shown_ = 0;  ///< of the newest result
+  RecordPtr record_;
+  std::string record_error_;
+  CollectiveRunner collectives_;
   Worker worker_;
 };
 

@@ -40,6 +40,7 @@ Shell::Shell(Session& session, Settings& settings)
       session_.open(path);
     }
   };
+  session_.on_record = [this] { show_view("steps"); };
 }
 
 void Shell::show_open(bool baseline) {

@@ -124,6 +124,10 @@ Result Worker::answer(const Request& request) {
     result.document = request.document;
     if (!request.path.empty()) {
       Opened opened = open_path(request.path);
+      if (opened.record != nullptr) {
+        result.record = std::move(opened.record);
+        return result;
+      }
       scenario = opened.scenario;
       result.opened = std::move(opened.scenario);
       result.document = std::move(opened.document);

@@ -32,6 +32,7 @@ struct Result {
   std::optional<Scenario> opened = {};  ///< what a path held
   DocumentPtr document = {};            ///< null after an error
   DocumentPtr baseline = {};            ///< where one was to be opened
+  RecordPtr record = {};                ///< where the path held a collective and no scenario
   std::string error = {};               ///< one line; empty when all went well
 };
 

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/names.h"
+#include "visualizer/app/presets.h"
 #include "visualizer/shot/headless.h"
 #include "visualizer/ui/compat.h"
 
@@ -12,6 +13,8 @@ namespace {
 
 /// Hover, scroll bars and sizes that depend on the last frame have settled by then.
 constexpr int kFrames = 5;
+/// Shows what needs no file.
+constexpr std::string_view kStepsView = "steps";
 
 void show_view(app::Shell& shell, const std::string& id) {
   if (id.empty() || shell.show_view(id)) {
@@ -49,10 +52,19 @@ void take_shot(const ViewOptions& options) {
   show_view(headless.app().shell(), compare ? "compare" : options.view);
   if (!options.file.empty()) {
     // Here, not in a dialog: whoever asked for a picture wants to know why there is none.
-    if (const app::Opened opened = app::open_path(options.file); opened.document == nullptr) {
+    const app::Opened opened = app::open_path(options.file);
+    if (opened.document == nullptr && opened.record == nullptr) {
       require_valid(resolved(opened.scenario));
     }
     open(headless, options.file, options.baseline);
+    show_view(headless.app().shell(), compare ? "compare" : options.view);
+  } else if (options.view == kStepsView) {
+    headless.app().session().start(app::preset_scenario(app::presets().front()));
+    headless.settle();
+    headless.settle();  // the view has asked for its collective
+    if (const std::string& error = headless.app().session().record_error(); !error.empty()) {
+      throw NotSupportedError("shot", error);
+    }
   }
   if (options.cursor_pixel) {
     ui::feed_mouse(headless.io(),

@@ -4,6 +4,7 @@
 #include "visualizer/views/memory_view.h"
 #include "visualizer/views/pipeline_view.h"
 #include "visualizer/views/shards_view.h"
+#include "visualizer/views/steps_view.h"
 #include "visualizer/views/timeline_view.h"
 #include "visualizer/views/view.h"
 
@@ -17,6 +18,7 @@ std::vector<std::unique_ptr<View>> make_views() {
   views.push_back(std::make_unique<ShardsView>());
   views.push_back(std::make_unique<PipelineView>());
   views.push_back(std::make_unique<MemoryView>());
+  views.push_back(std::make_unique<StepsView>());
   views.push_back(std::make_unique<CompareView>());
   return views;
 }

@@ -241,6 +241,9 @@ void draw_plate(ImDrawList& list, const Rect& inside, const ImVec2& at, std::str
   const ImFont* font = state().fonts.small;
   const float margin = scaled(3);
   const std::string shown = elided(*font, text, inside.width() - 2 * margin);
+  if (shown.empty()) {
+    return;
+  }
   const float width = text_width(*font, shown) + 2 * margin;
   const float height = font->FontSize + 2;
   const float left = std::clamp(at.x, inside.min.x, std::max(inside.min.x, inside.max.x - width));

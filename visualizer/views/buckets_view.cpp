@@ -350,7 +350,9 @@ void BucketsView::draw_vessel(const Rect& cell, std::size_t bucket, bool selecte
 void BucketsView::draw_vessels(app::Session& session, const ImVec2& size) {
   ImGui::BeginChild("##vessels", size, false, ImGuiWindowFlags_NoNav);
   const auto count = static_cast<int>(buckets_->buckets().size());
-  const ImVec2 room = ImGui::GetContentRegionAvail();
+  // As if there were a scroll bar: columns must not change when it comes.
+  const ImVec2 room(ImGui::GetWindowWidth() - ImGui::GetStyle().ScrollbarSize,
+                    ImGui::GetContentRegionAvail().y);
   const int most = std::max(1, static_cast<int>(room.x / scaled(84)));
   const int rows = (count + most - 1) / most;
   const int columns = (count + rows - 1) / rows;

@@ -98,7 +98,7 @@ void MemoryPlot::draw_limit(const ui::Plot& plot) const {
       ui::trf(drawn ? S::kMemoryLimit : S::kMemoryFar, bytes_text(limit));
   if (drawn) {
     ui::draw_limit(list, plot, limit, limit_text);
-  } else {
+  } else if (plot.body.height() >= scaled(70)) {
     const float width = ui::text_width(*ui::state().fonts.small, limit_text) + scaled(6);
     // A line below the top: the peak's text may need all of that one.
     const float top = plot.body.min.y + scaled(18);

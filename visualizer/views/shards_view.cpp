@@ -425,10 +425,14 @@ void ShardsView::draw(ViewContext& context, bool has_keys) {
   if (has_keys) {
     walk(session);
   }
-  draw_stage_legend();
+  // In a low window the grid comes first: its words say what the legend would.
+  const bool low = ImGui::GetContentRegionAvail().y < scaled(220);
+  if (!low) {
+    draw_stage_legend();
+  }
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float gap = ImGui::GetStyle().ItemSpacing.y;
-  const float below = std::floor(std::clamp(room.y * 0.34F, scaled(80), scaled(170)));
+  const float below = std::floor(std::clamp(room.y * 0.34F, scaled(low ? 64 : 80), scaled(170)));
   const float upper = room.y - below - gap;
   if (upper >= scaled(40)) {
     draw_grid(session, ImVec2(room.x, upper));

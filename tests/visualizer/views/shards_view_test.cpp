@@ -92,3 +92,10 @@ TEST_CASE("the shard view draws at most 10,000 quads") {
   open_shards(window, "fsdp");
   CHECK(ImGui::GetDrawData()->TotalIdxCount / 6 <= 10'000);
 }
+
+TEST_CASE("the shard view still has its grid in a window of 640 by 400") {
+  Harness window(640, 400);
+  open_shards(window, "fsdp");
+  CHECK(window.shows("unit.layers.0"));
+  CHECK(window.shows("memory.plot"));
+}

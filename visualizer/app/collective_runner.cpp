@@ -17,8 +17,6 @@
 #include "core/error.h"
 #include "core/io/collective_io.h"
 
-extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX leaves it to programs
-
 namespace lockstep::app {
 namespace {
 

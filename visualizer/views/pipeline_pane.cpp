@@ -435,12 +435,10 @@ void PipelinePane::paint_live(std::size_t row) const {
     list.AddRectFilled(ImVec2(left, top), ImVec2(right, top + 1), theme.muted);
     const std::string text = std::to_string(live[i].count);
     const float width = ui::text_width(*font, text);
-    if (right - left >= width + 2 && rect.height() >= font->FontSize) {
-      ui::text_at(list,
-                  font,
-                  ImVec2((left + right - width) / 2, rect.max.y - font->FontSize),
-                  theme.text,
-                  text);
+    // Inside the bar, or above one that is too low for it.
+    const float line = height > font->FontSize ? rect.max.y - font->FontSize : top - font->FontSize;
+    if (right - left >= width + 2 && line >= rect.min.y) {
+      ui::text_at(list, font, ImVec2((left + right - width) / 2, line), theme.text, text);
     }
   }
 }

@@ -499,12 +499,12 @@ void PipelineView::bubble_line() const {
   if (shown.ticks_per_unit > 0) {
     length = ui::trf(S::kPipeUnits, length);
   }
-  std::string text = fmt::format(
-      "{} {} {}: {}.",
-      ui::trf(S::kPipeMeasured, percent(shown.bubble())),
-      formula() ? ui::trf(S::kPipeFormula, formula()->text()) + "." : ui::tr(S::kPipeNoFormula),
-      ui::tr(S::kPipeLength),
-      length);
+  const std::string formula_text = formula() ? ui::trf(S::kPipeFormula, formula()->text()) + "."
+                                             : std::string(ui::tr(S::kPipeNoFormula));
+  const std::string text = fmt::format("{} {} {}",
+                                       ui::trf(S::kPipeMeasured, percent(shown.bubble())),
+                                       formula_text,
+                                       ui::trf(S::kPipeLength, length));
   ImGui::TextWrapped("%s", text.c_str());
   ui::tag("pipeline.bubble", percent(shown.bubble()));
 }

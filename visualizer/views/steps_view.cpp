@@ -66,21 +66,6 @@ ImVec2 centre_of(const Rect& rect) {
   return {(rect.min.x + rect.max.x) / 2, (rect.min.y + rect.max.y) / 2};
 }
 
-/// Where the line from the middle of the rectangle towards `to` leaves it.
-ImVec2 edge_towards(const Rect& rect, const ImVec2& to) {
-  const ImVec2 from = centre_of(rect);
-  const float x = to.x - from.x;
-  const float y = to.y - from.y;
-  float part = 1;
-  if (x != 0) {
-    part = std::min(part, rect.width() / 2 / std::abs(x));
-  }
-  if (y != 0) {
-    part = std::min(part, rect.height() / 2 / std::abs(y));
-  }
-  return {from.x + x * part, from.y + y * part};
-}
-
 float line_height() {
   return ui::state().fonts.small->FontSize + 2;
 }
@@ -162,8 +147,7 @@ void StepsView::advance_time() {
 
 // ---- Input --------------------------------------------------------------------------------------
 
-void StepsView::handle_keys(app::Session& session) {
-  using ui::Key;
+void StepsView::handle_request_keys(app::Session& session) {
   app::CollectiveRequest request = wanted_;
   if (ui::typed('g')) {
     const auto at = std::find(kAlgorithms.begin(), kAlgorithms.end(), request.algorithm);
@@ -184,6 +168,10 @@ void StepsView::handle_keys(app::Session& session) {
   if (ui::typed('l')) {
     circle_ = !circle_;
   }
+}
+
+void StepsView::handle_step_keys() {
+  using ui::Key;
   if (!steps_ || ui::modifiers_held() != ui::kPlain) {
     return;
   }
@@ -270,25 +258,29 @@ void StepsView::draw_request(app::Session& session) {
 }
 
 void StepsView::draw_controls() {
+  const bool words = ImGui::GetContentRegionAvail().x >= scaled(430);
+  const auto shown = [&](S word, const char* symbol) {
+    return std::string(words ? ui::tr(word) : symbol);
+  };
   const bool at_begin = now_.steps_done == 0;
   const bool at_end = now_.steps_done == count();
-  if (button(ui::tr(S::kStepsFirst), "steps.first", !at_begin, true)) {
+  if (button(shown(S::kStepsFirst, "|<"), "steps.first", !at_begin, true)) {
     go_to(0);
   }
-  if (button(ui::tr(S::kStepsBack), "steps.back", !at_begin)) {
+  if (button(shown(S::kStepsBack, "<"), "steps.back", !at_begin)) {
     go_to(now_.steps_done - 1);
   }
   if (button(ui::tr(playing_ ? S::kStepsPause : S::kStepsPlay), "steps.play", !at_end)) {
     playing_ = !playing_;
     waited_ = 0;
   }
-  if (button(ui::tr(S::kStepsForth), "steps.forth", !at_end)) {
+  if (button(shown(S::kStepsForth, ">"), "steps.forth", !at_end)) {
     go_to(now_.steps_done + 1);
   }
-  if (button(ui::tr(S::kStepsPhase), "steps.phase", !at_end)) {
+  if (button(shown(S::kStepsPhase, ">>"), "steps.phase", !at_end)) {
     go_to_phase(1);
   }
-  if (button(ui::tr(S::kStepsLast), "steps.last", !at_end)) {
+  if (button(shown(S::kStepsLast, ">|"), "steps.last", !at_end)) {
     go_to(count());
   }
   if (button(ui::tr(circle_ ? S::kStepsRow : S::kStepsCircle), "steps.layout")) {
@@ -348,7 +340,8 @@ void StepsView::draw(ViewContext& context, bool has_keys) {
   app::Session& session = context.session;
   use(session);
   if (has_keys) {
-    handle_keys(session);
+    handle_request_keys(session);
+    handle_step_keys();
   }
   draw_request(session);
   const std::string& error = session.record_error().empty() ? error_ : session.record_error();
@@ -368,7 +361,9 @@ void StepsView::draw(ViewContext& context, bool has_keys) {
   advance_time();
   draw_controls();
   draw_headline();
-  draw_legend();
+  if (ImGui::GetContentRegionAvail().y >= 14 * line_height()) {
+    draw_legend();
+  }
   draw_picture();
 }
 
@@ -524,8 +519,13 @@ void StepsView::paint_arrow(const StepMove& move) const {
   const ui::Theme& theme = ui::theme();
   const Rect from = cell_rect(move.src, move.chunk);
   const Rect to = cell_rect(move.dst, move.chunk);
-  ImVec2 begin = edge_towards(from, centre_of(to));
-  ImVec2 end = edge_towards(to, centre_of(from));
+  // From side to side; an arrow back lies a little lower.
+  const float across = centre_of(to).x - centre_of(from).x;
+  const bool right = across >= 0;
+  const bool above = std::abs(across) < from.width();
+  const float lower = scaled(right ? -3 : 3);
+  ImVec2 begin(right ? from.max.x : from.min.x, centre_of(from).y + lower);
+  ImVec2 end(right == above ? to.max.x : to.min.x, centre_of(to).y + lower);
   float bow = 0;
   if (in_row_ && std::abs(move.src - move.dst) > 1) {  // over the columns between
     begin = ImVec2(centre_of(from).x, from.min.y);
@@ -535,11 +535,6 @@ void StepsView::paint_arrow(const StepMove& move) const {
   const float x = end.x - begin.x;
   const float y = end.y - begin.y;
   const float length = std::max(1.0F, std::sqrt(x * x + y * y));
-  const ImVec2 side(-y / length * scaled(4), x / length * scaled(4));
-  if (bow == 0) {
-    begin = ImVec2(begin.x + side.x, begin.y + side.y);
-    end = ImVec2(end.x + side.x, end.y + side.y);
-  }
   const ImU32 colour = move.reduces ? theme.accent : theme.good;
   const ImVec2 first(begin.x + x * 0.15F, begin.y - bow);
   const ImVec2 second(end.x - x * 0.15F, end.y - bow);

@@ -38,7 +38,8 @@ class StepsView : public View {
   void go_to(int steps_done);
   void go_to_phase(int direction);
   void advance_time();
-  void handle_keys(app::Session& session);
+  void handle_request_keys(app::Session& session);
+  void handle_step_keys();
 
   void draw_request(app::Session& session);
   void draw_controls();

@@ -52,13 +52,13 @@ TEST_CASE("a move that breaks a dependency is refused with its name, and auto-fi
     window.press(ui::Key::kRight);
   }
   REQUIRE(window.value("pipeline.selected") == "B0");  // behind F0 to F3
-  // Before F3 it would wait for itself: stage 3 has not seen micro-batch 0 later than that, so the
-  // move is fine; before F0 it is not.
-  for (int i = 0; i < 4; ++i) {
-    window.press(ui::Key::kLeft, ui::kShift);
-  }
-  CHECK_THAT(window.value("pipeline.message"), ContainsSubstring("0B0 cannot run before 0F0"));
-  const std::string before = window.value("pipeline.bubble");
+  // Rank 1 does F2 before B0, so 0F2 has to come first here; 0F3 has not.
+  window.press(ui::Key::kLeft, ui::kShift);
+  CHECK_THAT(window.value("pipeline.message"), ContainsSubstring("Edited"));
+  window.press(ui::Key::kLeft, ui::kShift);
+  CHECK_THAT(window.value("pipeline.message"),
+             ContainsSubstring("0B0 on rank 0 needs the gradient of stage 1 (1B0), which stands "
+                               "behind 1F2 on rank 1"));
   window.press(ui::Key::kX);
   CHECK_THAT(window.value("pipeline.message"), !ContainsSubstring("cannot"));
   for (int i = 0; i < 6; ++i) {
@@ -105,7 +105,7 @@ TEST_CASE("a cell is dragged with the mouse to another place of its row") {
   CHECK_THAT(window.value("pipeline.message"), ContainsSubstring("Edited"));
 }
 
-TEST_CASE("unit costs change the length; equal passes are where zero bubble was drawn") {
+TEST_CASE("unit costs are changed by keys and leave the fraction of 1F1B as it is") {
   Harness window;
   open_editor(window);
   window.move(window.tag("pipeline.grid").centre());

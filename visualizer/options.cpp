@@ -184,7 +184,7 @@ std::string view_help() {
          "  lockstep-view A B                     what is different in B (view compare)\n"
          "  lockstep-view --shot out.png --view timeline --scenario fsdp\n\n"
          "  --scenario FILE    what to open; a file's name alone does the same\n"
-         "  --view ID          timeline\n"
+         "  --view ID          timeline, budget, buckets, shards, pipeline, memory, steps, compare\n"
          "  --shot FILE        write a PNG and end; needs no display\n"
          "  --size WxH         of window or picture (1280x800)\n"
          "  --theme NAME       dark, light, contrast\n"

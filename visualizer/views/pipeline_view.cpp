@@ -316,7 +316,7 @@ void PipelineView::handle_keys(ViewContext& context) {
   if (ui::pressed(Key::kEscape, false)) {
     selected_.reset();
   }
-  if (ui::chord(Key::kC, ui::kPlain)) {
+  if (ui::typed('k')) {
     cost_ = (cost_ + 1) % kCosts.size();
   }
   const CostField& field = kCosts[cost_];

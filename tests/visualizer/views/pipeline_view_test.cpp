@@ -109,7 +109,7 @@ TEST_CASE("unit costs are changed by keys and leave the fraction of 1F1B as it i
   Harness window;
   open_editor(window);
   window.move(window.tag("pipeline.grid").centre());
-  window.press(ui::Key::kC);  // tB
+  window.type("k");  // tB
   window.press(ui::Key::kPageUp);
   CHECK(window.value("pipeline.cost.tB") == "2");
   CHECK(window.value("pipeline.bubble") == "27.3");  // 1F1B's fraction is the same for any cost

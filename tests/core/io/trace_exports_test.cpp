@@ -380,19 +380,20 @@ std::map<std::string, std::string> broken(const std::string& whole) {
     throw std::runtime_error("no event " + phase);
   };
   std::map<std::string, std::string> texts;
-  for (const auto& [phase, key] : std::vector<std::pair<std::string, std::string>>{{"X", "ts"},
-                                                                                   {"X", "dur"},
-                                                                                   {"X", "name"},
-                                                                                   {"X", "pid"},
-                                                                                   {"X", "tid"},
-                                                                                   {"s", "id"},
-                                                                                   {"s", "cat"},
-                                                                                   {"s", "ts"},
-                                                                                   {"f", "bp"},
-                                                                                   {"C", "args"},
-                                                                                   {"M", "args"},
-                                                                                   {"M", "name"}}) {
-    texts[phase + " without " + key] = with([&](Json& json) { at(json, phase).erase(key); });
+  for (const auto& wanted : std::vector<std::pair<std::string, std::string>>{{"X", "ts"},
+                                                                             {"X", "dur"},
+                                                                             {"X", "name"},
+                                                                             {"X", "pid"},
+                                                                             {"X", "tid"},
+                                                                             {"s", "id"},
+                                                                             {"s", "cat"},
+                                                                             {"s", "ts"},
+                                                                             {"f", "bp"},
+                                                                             {"C", "args"},
+                                                                             {"M", "args"},
+                                                                             {"M", "name"}}) {
+    texts[wanted.first + " without " + wanted.second] =
+        with([&](Json& json) { at(json, wanted.first).erase(wanted.second); });
   }
   texts["no events"] = with([](Json& json) { json.erase("traceEvents"); });
   texts["cut"] = whole.substr(0, whole.size() - 10);

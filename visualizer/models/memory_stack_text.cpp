@@ -1,6 +1,7 @@
 #include "visualizer/models/memory_stack_text.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include <fmt/format.h>
@@ -22,7 +23,7 @@ std::string stack_column(const CategoryBytes& bytes, std::int64_t most) {
     below += bytes[i];
     // Rows are rounded where categories meet, so that the picture's height is the total's.
     const auto top = static_cast<std::size_t>(
-        static_cast<double>(below) / static_cast<double>(most) * kRows + 0.5);
+        std::lround(static_cast<double>(below) / static_cast<double>(most) * kRows));
     for (; next < std::min<std::size_t>(top, kRows); ++next) {
       column[next] = letter_of(static_cast<Category>(i));
     }

@@ -513,6 +513,9 @@ std::optional<Nanoseconds> nanoseconds_of(std::string_view microseconds) {
   for (; digit(at) && at < kMostDigits; ++at) {
     value = value * 10 + (text[at] - '0');
   }
+  if (value > kFarthest / 1000) {
+    return by_double(microseconds);
+  }
   const std::size_t whole_digits = at;
   value *= 1000;
   if (at < text.size() && text[at] == '.') {

@@ -82,7 +82,7 @@ bool has_foreign_traces(const fs::path& folder) {
 }
 
 Opened open_foreign(const fs::path& path) {
-  return {Scenario{}, import_document(path.string())};
+  return {Scenario{}, import_document(path.string()), nullptr};
 }
 
 Opened open_folder(const fs::path& folder) {

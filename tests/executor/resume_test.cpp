@@ -67,18 +67,24 @@ exec::TokenData data_of(const Scenario& scenario) {
   return {exec::text_tokens(text), scenario.training.seq_len};
 }
 
+exec::TrainOptions options_of(std::int64_t steps,
+                              const fs::path& checkpoints,
+                              const fs::path& from) {
+  exec::TrainOptions options;
+  options.steps = steps;
+  options.checkpoints = checkpoints;
+  options.resume_from = from;
+  options.job.device.poison = true;
+  return options;
+}
+
 /// Trains to step `stop` of kSteps and saves; the losses of the steps.
 std::vector<double> train(const Scenario& scenario,
                           std::int64_t stop,
                           const fs::path& checkpoints,
                           const fs::path& from = {}) {
   exec::TokenData data = data_of(scenario);
-  exec::TrainOptions options;
-  options.steps = kSteps;
-  options.checkpoints = checkpoints;
-  options.resume_from = from;
-  options.job.device.poison = true;
-  exec::Trainer trainer(scenario, data, options);
+  exec::Trainer trainer(scenario, data, options_of(kSteps, checkpoints, from));
   std::vector<double> losses;
   trainer.run([&](const exec::StepMetrics& metrics) {
     losses.push_back(metrics.loss);
@@ -209,12 +215,7 @@ std::vector<double> train_norms(const Scenario& scenario,
                                 const fs::path& checkpoints,
                                 const fs::path& from = {}) {
   exec::ClassData data(scenario.model.widths.front(), scenario.model.widths.back());
-  exec::TrainOptions options;
-  options.steps = steps;
-  options.checkpoints = checkpoints;
-  options.resume_from = from;
-  options.job.device.poison = true;
-  exec::Trainer trainer(scenario, data, options);
+  exec::Trainer trainer(scenario, data, options_of(steps, checkpoints, from));
   std::vector<double> losses;
   trainer.run([&](const exec::StepMetrics& metrics) {
     losses.push_back(metrics.loss);

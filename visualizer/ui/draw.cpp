@@ -88,6 +88,18 @@ std::string elided(const ImFont& font, std::string_view text, float width) {
   return std::string(text);
 }
 
+void centred(ImDrawList& list, const Rect& rect, const Look& look, std::string_view text) {
+  const ImFont* font = state().fonts.small;
+  const float width = text_width(*font, text);
+  const ImVec2 at(std::floor((rect.min.x + rect.max.x - width) / 2),
+                  std::floor((rect.min.y + rect.max.y - font->FontSize) / 2));
+  if (look.hatch != Hatch::kNone) {
+    list.AddRectFilled(
+        ImVec2(at.x - 1, at.y), ImVec2(at.x + width + 1, at.y + font->FontSize), look.fill);
+  }
+  text_at(list, font, at, look.text, text);
+}
+
 void text_at(
     ImDrawList& list, const ImFont* font, const ImVec2& at, ImU32 colour, std::string_view text) {
   const ImVec2 whole(std::floor(at.x), std::floor(at.y));

@@ -40,6 +40,10 @@ void label(ImDrawList& list, const Rect& rect, const Look& look, std::string_vie
 /// One letter in the middle: for boxes too narrow for words.
 void letter(ImDrawList& list, const Rect& rect, const Look& look, char letter);
 
+/// All of a text in the middle, in small letters, on a plate where the look is hatched. Nothing
+/// keeps it inside: the caller knows that it fits.
+void centred(ImDrawList& list, const Rect& rect, const Look& look, std::string_view text);
+
 /// Text at a place, in any font, without an item.
 void text_at(
     ImDrawList& list, const ImFont* font, const ImVec2& at, ImU32 colour, std::string_view text);

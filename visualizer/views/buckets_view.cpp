@@ -107,13 +107,7 @@ void name_box(ImDrawList& list,
   if (width > rect.width() - 2 || rect.height() < font->FontSize) {
     return;
   }
-  const ImVec2 at(std::floor((rect.min.x + rect.max.x - width) / 2),
-                  std::floor((rect.min.y + rect.max.y - font->FontSize) / 2));
-  if (look.hatch != ui::Hatch::kNone) {
-    list.AddRectFilled(
-        ImVec2(at.x - 1, at.y), ImVec2(at.x + width + 1, at.y + font->FontSize), look.fill);
-  }
-  ui::text_at(list, font, at, look.text, text);
+  ui::centred(list, rect, look, text);
 }
 
 }  // namespace

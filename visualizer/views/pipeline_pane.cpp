@@ -44,19 +44,6 @@ view::Paint paint_of(ActionKind kind) {
   }
 }
 
-/// In the middle, on a plate where the ground is hatched.
-void centred(ImDrawList& list, const Rect& rect, const ui::Look& look, std::string_view text) {
-  const ImFont* font = ui::state().fonts.small;
-  const float width = ui::text_width(*font, text);
-  const ImVec2 at(std::floor((rect.min.x + rect.max.x - width) / 2),
-                  std::floor((rect.min.y + rect.max.y - font->FontSize) / 2));
-  if (look.hatch != ui::Hatch::kNone) {
-    list.AddRectFilled(
-        ImVec2(at.x - 1, at.y), ImVec2(at.x + width + 1, at.y + font->FontSize), look.fill);
-  }
-  ui::text_at(list, font, at, look.text, text);
-}
-
 std::string stages_text(const PipelineRow& row) {
   std::vector<int> stages;
   for (const PipelineCell& cell : row.cells) {
@@ -373,21 +360,21 @@ void PipelinePane::paint_row(std::size_t row, const PipelineChoice& choice) cons
     const std::string text = cell_text(*grid_, cell);
     const ImFont& font = *ui::state().fonts.small;
     if (ui::text_width(font, text) + scaled(4) <= shown.width()) {
-      centred(list, shown, look, text);
+      ui::centred(list, shown, look, text);
     } else if (ui::text_width(font, text.substr(1)) + 1 <= shown.width() &&
                2 * font.FontSize <= shown.height()) {
       const float middle = std::floor((shown.min.y + shown.max.y) / 2);
       const float line = font.FontSize + 1;
-      centred(list,
-              {ImVec2(shown.min.x, middle - line), ImVec2(shown.max.x, middle)},
-              look,
-              text.substr(0, 1));
-      centred(list,
-              {ImVec2(shown.min.x, middle), ImVec2(shown.max.x, middle + line)},
-              look,
-              text.substr(1));
+      ui::centred(list,
+                  {ImVec2(shown.min.x, middle - line), ImVec2(shown.max.x, middle)},
+                  look,
+                  text.substr(0, 1));
+      ui::centred(list,
+                  {ImVec2(shown.min.x, middle), ImVec2(shown.max.x, middle + line)},
+                  look,
+                  text.substr(1));
     } else if (0.6F * font.FontSize <= shown.width()) {
-      centred(list, shown, look, text.substr(0, 1));
+      ui::centred(list, shown, look, text.substr(0, 1));
     }
     const ActionPlace here{static_cast<std::int32_t>(row), static_cast<std::int32_t>(i)};
     if (choice.selected && *choice.selected == here) {

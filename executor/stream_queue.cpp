@@ -1,5 +1,7 @@
 #include "executor/stream_queue.h"
 
+#include "executor/short_slice.h"
+
 namespace lockstep::exec {
 
 StreamQueue::~StreamQueue() {
@@ -24,6 +26,7 @@ void StreamQueue::push(const Task& task) {
 }
 
 void StreamQueue::work() noexcept {
+  ask_for_short_slices();
   for (std::uint64_t position = 0;; ++position) {
     pushed_waker_.wait([&] { return pushed_.load() > position || stopping_.load(); });
     if (stopping_.load()) {

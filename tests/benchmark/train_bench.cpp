@@ -186,7 +186,6 @@ void run(std::int64_t vocabulary, std::int64_t ranks, std::int64_t steps, Machin
   trainer.run([&](const exec::StepMetrics& metrics) {
     if (metrics.step > kWarmUp) {
       seconds.push_back(metrics.seconds);
-      profile.add(trainer.plan(), *trainer.last_step(), 0);
       // The last step's time would count the evaluation after it.
       if (!metrics.evaluation_loss.has_value() || cpu_seconds.empty()) {
         cpu_seconds.push_back(step_load.own_seconds());
@@ -198,6 +197,7 @@ void run(std::int64_t vocabulary, std::int64_t ranks, std::int64_t steps, Machin
     step_load = LoadMeter();
     return true;
   });
+  profile.add(trainer.plan(), *trainer.last_step(), 0);  // the trainer keeps the last step's spans
   const double tokens_of_step = static_cast<double>(ranks * kMicroBatch * kSeq);
   const double step_seconds = median(seconds);
   const double by_wall = tokens_of_step / step_seconds;

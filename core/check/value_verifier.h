@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -69,6 +70,9 @@ class ValueVerifier : public ValueHooks {
   field::Number final_gradient(std::int32_t parameter);
   std::string version_text(field::Number number);
   void general_problem(int rank, std::string text);
+  /// The rank whose statistics a rank takes over where data-parallel ranks share them.
+  int statistics_root(int rank) const;
+  void check_saved_statistics();
   void check_first_statistics(const ValueMachine& machine, int rank, std::uint32_t root);
   void note_home(Home home, const Buffer& buffer, ValueCoverage& owned);
   void check_home(const ValueMachine& machine, const Home& home);
@@ -93,6 +97,8 @@ class ValueVerifier : public ValueHooks {
   std::string first_difference_;
   /// By (rank, buffer): statistics after each update so far.
   std::map<std::pair<int, std::uint32_t>, std::vector<field::Number>> statistics_;
+  /// By rank: what the save section has written that is no parameter.
+  std::set<std::pair<int, field::Number>> other_numbers_written_;
 };
 
 }  // namespace lockstep

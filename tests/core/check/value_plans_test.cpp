@@ -100,6 +100,35 @@ TEST_CASE("no communication, scale or add of the plans can be left out or issued
   }
 }
 
+TEST_CASE("no rank may leave batch norm's running statistics out of a checkpoint") {
+  int writes = 0;
+  for (const MlpNormKind norm : {MlpNormKind::kBatchNorm, MlpNormKind::kSyncBatchNorm}) {
+    Scenario scenario = test::tiny_mlp(norm);
+    scenario.strategy.data.degree = 2;
+    Checked checked(resolved(scenario));
+    REQUIRE(checked.report.text() == "values agree");
+    const auto save = static_cast<int>(checked.plan.sections.size()) - 1;
+    const Section& section = checked.plan.sections.back();
+    REQUIRE(section.kind == SectionKind::kSave);
+    for (int c = 0; c < static_cast<int>(section.programs.size()); ++c) {
+      const std::vector<Operation>& operations = section.programs[c].operations;
+      for (std::uint32_t i = 0; i < operations.size(); ++i) {
+        const bool of_statistics = operations[i].work == Work::kWriteShard &&
+                                   operations[i].module != kNoModule;
+        if (!of_statistics) {
+          continue;
+        }
+        ++writes;
+        const Plan mutant = test::remove_operation(checked.plan, c, save, i);
+        const ValueReport report = value_check(mutant, checked.reference, checked.facts);
+        CHECK_THAT(report.text(),
+                   Catch::Matchers::ContainsSubstring("the checkpoint lacks the running statistics"));
+      }
+    }
+  }
+  CHECK(writes > 0);
+}
+
 TEST_CASE("a message that is not sent leaves ranks waiting, and the report says where") {
   Scenario scenario = test::tiny_gpt();
   scenario.strategy.pipeline.degree = 2;

@@ -134,7 +134,7 @@ struct CompareCommand {
     std::string text = workload_line(base, count) + "\n\n";
     TextTable table({{"strategy"},
                      {"fits"},
-                     {"peak GiB", Align::kRight},
+                     {"peak", Align::kRight},
                      {"ms/step", Align::kRight},
                      {"tokens/s", Align::kRight},
                      {"MFU %", Align::kRight},
@@ -148,7 +148,7 @@ struct CompareCommand {
       }
       table.add({row.words,
                  row.fits ? "yes" : "no",
-                 fmt::format("{:.1f}", static_cast<double>(row.peak_bytes) / (1U << 30U)),
+                 bytes_text(row.peak_bytes),
                  fmt::format("{:.1f}", row.step_s * 1e3),
                  grouped(std::llround(row.tokens_per_s)),
                  fmt::format("{:.1f}", row.mfu * 100),

@@ -122,7 +122,7 @@ struct SearchCommand {
     TextTable table({{"", Align::kRight},
                      {"ms/step", Align::kRight},
                      {"tokens/s", Align::kRight},
-                     {"peak GiB", Align::kRight},
+                     {"peak", Align::kRight},
                      {"estimate", Align::kRight},
                      {"layout"}});
     int place = 0;
@@ -133,7 +133,7 @@ struct SearchCommand {
       table.add({std::to_string(++place),
                  fmt::format("{:.1f}", step * 1e3),
                  grouped(std::llround(tokens)),
-                 fmt::format("{:.1f}", static_cast<double>(each.peak_bytes) / (1U << 30U)),
+                 bytes_text(each.peak_bytes),
                  fmt::format("{:+.1f} %", 100 * (each.estimated_s / step - 1)),
                  words(each)});
     }

@@ -128,8 +128,12 @@ std::string without_numbers(const std::string& reason) {
   return text;
 }
 
-/// Fills in the candidate; the reason why it cannot be, or "".
-std::string evaluate(Summarizer& summarizer, const Scenario& base, Candidate& candidate) {
+/// Fills in the candidate; the reason why it cannot be, or "". `shared` is the cluster as each rank
+/// finds it.
+std::string evaluate(Summarizer& summarizer,
+                     const Scenario& base,
+                     const ClusterSpec& shared,
+                     Candidate& candidate) {
   if (candidate.accumulate == 0) {
     return "the global batch is no multiple of dp x micro-batch";
   }
@@ -145,7 +149,7 @@ std::string evaluate(Summarizer& summarizer, const Scenario& base, Candidate& ca
     if (candidate.peak_bytes > scenario.cluster.device.memory_bytes) {
       return "does not fit into the device's memory";
     }
-    candidate.estimated_s = Estimator(scenario.cluster, summary.tf32).estimate(summary).step_s;
+    candidate.estimated_s = Estimator(shared, summary.tf32).estimate(summary).step_s;
   } catch (const NotSupportedError& error) {
     return without_numbers(error.what());
   }
@@ -184,9 +188,10 @@ SearchResult search(const Scenario& base, const SearchSpace& space, const Search
   }
   std::vector<Candidate> all = Enumeration(base, space).list();
   std::vector<std::string> reasons(all.size());
+  const ClusterSpec shared = as_shared(base.cluster, space.devices);
   std::vector<Summarizer> summarizers(static_cast<std::size_t>(options.threads));
   for_all(all.size(), options.threads, [&](int thread, std::size_t i) {
-    reasons[i] = evaluate(summarizers[static_cast<std::size_t>(thread)], base, all[i]);
+    reasons[i] = evaluate(summarizers[static_cast<std::size_t>(thread)], base, shared, all[i]);
   });
   SearchResult result;
   result.candidates = static_cast<std::int64_t>(all.size());

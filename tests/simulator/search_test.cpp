@@ -69,6 +69,16 @@ TEST_CASE("what a search returns is legal, fits, keeps the batch and is sorted b
   }
 }
 
+TEST_CASE("ranks that take turns on few cores are priced so in the estimate too") {
+  Scenario base = eight_devices();
+  base.cluster.cores_per_node = 3;
+  const SearchResult crowded = search(base, small_space(), {6, 2});
+  base.cluster.cores_per_node = 0;  // a device for every rank
+  const SearchResult free = search(base, small_space(), {6, 2});
+  CHECK(crowded.median_difference < 0.1);
+  CHECK(crowded.best.front().estimated_s > 2 * free.best.front().estimated_s);
+}
+
 TEST_CASE("every layout is either feasible or rejected for a reason") {
   const SearchResult result = search(eight_devices(), small_space(), {1, 2});
   std::int64_t rejected = 0;

@@ -11,18 +11,14 @@
 namespace lockstep::view {
 namespace {
 
-double gib(double bytes) {
-  return bytes / (1U << 30U);
-}
-
 std::string table_text(const Budget& budget) {
   TextTable table({{"strategy"},
                    {"fits"},
-                   {"peak GiB", Align::kRight},
+                   {"peak", Align::kRight},
                    {"rank", Align::kRight},
                    {"ms/step", Align::kRight},
                    {"tokens/s", Align::kRight},
-                   {"sent GiB", Align::kRight},
+                   {"sent", Align::kRight},
                    {"bubble %", Align::kRight},
                    {"note"}});
   for (const BudgetRow& row : budget.rows()) {
@@ -32,11 +28,11 @@ std::string table_text(const Budget& budget) {
     }
     table.add({row.words,
                row.fits ? "yes" : "no",
-               fmt::format("{:.1f}", gib(static_cast<double>(row.peak_bytes))),
+               bytes_text(row.peak_bytes),
                std::to_string(row.worst_rank),
                fmt::format("{:.1f}", row.step_s * 1e3),
                grouped(std::llround(row.tokens_per_s)),
-               fmt::format("{:.2f}", gib(row.sent_bytes)),
+               bytes_text(std::llround(row.sent_bytes)),
                fmt::format("{:.1f}", row.bubble * 100),
                row.note});
   }

@@ -4,6 +4,7 @@
 #include <imgui.h>
 
 #include "core/limits.h"
+#include "visualizer/ui/reasons.h"
 #include "visualizer/ui/state.h"
 
 namespace lockstep::app {
@@ -141,9 +142,10 @@ void ScenarioPanel::problems_of(const Session& session, const char* key) {
   for (const Problem& problem : session.problems().list()) {
     if (problem.place == key) {
       ImGui::PushStyleColor(ImGuiCol_Text, ui::theme().bad);
-      ImGui::TextWrapped("%s", problem.message.c_str());
+      const std::string message = ui::reason_text(problem.message);
+      ImGui::TextWrapped("%s", message.c_str());
       ImGui::PopStyleColor();
-      ui::tag(fmt::format("problem.{}", key), problem.message);
+      ui::tag(fmt::format("problem.{}", key), message);
     }
   }
 }
@@ -152,9 +154,10 @@ void ScenarioPanel::other_problems(const Session& session) const {
   for (const Problem& problem : session.problems().list()) {
     if (!shown_keys_.contains(problem.place)) {
       ImGui::PushStyleColor(ImGuiCol_Text, ui::theme().bad);
-      ImGui::TextWrapped("%s: %s", problem.place.c_str(), problem.message.c_str());
+      const std::string message = ui::reason_text(problem.message);
+      ImGui::TextWrapped("%s: %s", problem.place.c_str(), message.c_str());
       ImGui::PopStyleColor();
-      ui::tag(fmt::format("problem.{}", problem.place), problem.message);
+      ui::tag(fmt::format("problem.{}", problem.place), message);
     }
   }
 }
@@ -204,7 +207,7 @@ void ScenarioPanel::choice(Session& session, S title, const char* key, MakeChoic
     if (it.current && ImGui::IsWindowAppearing()) {
       ImGui::SetItemDefaultFocus();
     }
-    tooltip(reason);
+    tooltip(ui::reason_text(reason));
   }
   ImGui::EndCombo();
   if (chosen != nullptr && !chosen->current) {
@@ -229,7 +232,7 @@ void ScenarioPanel::step_button(Session& session,
   if (possible) {
     tooltip(fmt::format("{}: {}", ui::tr(more ? S::kMore : S::kLess), *to.value));
   } else if (!to.reason.empty()) {
-    tooltip(ui::trf(S::kNoChoice, to.reason));
+    tooltip(ui::trf(S::kNoChoice, ui::reason_text(to.reason)));
   }
   if (hit && possible) {
     const std::int64_t value = *to.value;
@@ -288,7 +291,7 @@ void ScenarioPanel::check(
   ImGui::PopStyleColor();
   ImGui::EndDisabled();
   ui::tag(key, value ? "true" : "false", reason.empty());
-  tooltip(reason);
+  tooltip(ui::reason_text(reason));
   problems_of(session, key);
   if (hit) {
     session.edit(change);

@@ -9,6 +9,7 @@
 #include "visualizer/models/budget_text.h"
 #include "visualizer/models/memory_stack_text.h"
 #include "visualizer/ui/compat.h"
+#include "visualizer/ui/reasons.h"
 #include "visualizer/ui/state.h"
 
 namespace lockstep::views {
@@ -378,8 +379,9 @@ void BudgetView::draw_bars() {
     return;
   }
   if (bars_.empty()) {
-    muted_text(ui::trf(S::kBudgetNoBars, budget_->rows()[row_].note));
-    ui::tag("budget.refused", budget_->rows()[row_].note);
+    const std::string reason = ui::reason_text(budget_->rows()[row_].note);
+    muted_text(ui::trf(S::kBudgetNoBars, reason));
+    ui::tag("budget.refused", reason);
     return;
   }
   const float least = scaled(90);
@@ -449,7 +451,7 @@ view::DetailLines BudgetView::row_details() const {
   const BudgetRow& row = budget_->rows()[row_];
   view::DetailLines lines{{"strategy", title_of(row.words)}};
   if (row.refused) {
-    lines.emplace_back("why not", row.note);
+    lines.emplace_back("why not", ui::reason_text(row.note));
     return lines;
   }
   for (const BudgetBar& bar : bars_) {

@@ -165,7 +165,7 @@ void ValueVerifier::shard_written(const ValueSite& site, const ValueSlab& shard)
     }
     other_numbers_written_.emplace(site.rank, piece.symbol.number);
     if (version_text(piece.symbol.number) != "no version of any parameter" &&
-               piece.symbol.number != 0) {
+        piece.symbol.number != 0) {
       problem(site, "writes " + version_text(piece.symbol.number));
     }
   }

@@ -113,16 +113,17 @@ TEST_CASE("no rank may leave batch norm's running statistics out of a checkpoint
     for (int c = 0; c < static_cast<int>(section.programs.size()); ++c) {
       const std::vector<Operation>& operations = section.programs[c].operations;
       for (std::uint32_t i = 0; i < operations.size(); ++i) {
-        const bool of_statistics = operations[i].work == Work::kWriteShard &&
-                                   operations[i].module != kNoModule;
+        const bool of_statistics =
+            operations[i].work == Work::kWriteShard && operations[i].module != kNoModule;
         if (!of_statistics) {
           continue;
         }
         ++writes;
         const Plan mutant = test::remove_operation(checked.plan, c, save, i);
         const ValueReport report = value_check(mutant, checked.reference, checked.facts);
-        CHECK_THAT(report.text(),
-                   Catch::Matchers::ContainsSubstring("the checkpoint lacks the running statistics"));
+        CHECK_THAT(
+            report.text(),
+            Catch::Matchers::ContainsSubstring("the checkpoint lacks the running statistics"));
       }
     }
   }

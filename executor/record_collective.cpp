@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <exception>
 #include <thread>
 #include <tuple>
@@ -14,53 +13,14 @@
 #include "core/error.h"
 #include "executor/algorithms.h"
 #include "executor/local_communicator.h"
-#include "executor/reduce.h"
+#include "executor/typed_value.h"
 
 namespace lockstep::exec {
 namespace {
 
-/// 1 to 15, so that 16 of them make at most 240: exact in the 8 bits of bf16.
+/// 1 to 15, so that 16 of them make at most 240: exact in every type of elements.
 double value_of(int rank, std::int64_t element) {
   return static_cast<double>((element + std::int64_t{4} * rank) % 15 + 1);
-}
-
-template <typename T>
-void put(std::byte* to, T value) {
-  std::memcpy(to, &value, sizeof(T));
-}
-template <typename T>
-T get(const std::byte* from) {
-  T value;
-  std::memcpy(&value, from, sizeof(T));
-  return value;
-}
-
-void write(DType dtype, std::byte* to, double value) {
-  switch (dtype) {
-    case DType::kFp64:
-      return put(to, value);
-    case DType::kFp32:
-      return put(to, static_cast<float>(value));
-    case DType::kBf16:
-      return put(to, float_to_bfloat16(static_cast<float>(value)));
-    case DType::kFp16:
-      return put(to, float_to_half(static_cast<float>(value)));
-    default:
-      throw UsageError("collective", fmt::format("no floating-point type: {}", name_of(dtype)));
-  }
-}
-
-double read(DType dtype, const std::byte* from) {
-  switch (dtype) {
-    case DType::kFp64:
-      return get<double>(from);
-    case DType::kFp32:
-      return static_cast<double>(get<float>(from));
-    case DType::kBf16:
-      return static_cast<double>(bfloat16_to_float(get<std::uint16_t>(from)));
-    default:
-      return static_cast<double>(half_to_float(get<std::uint16_t>(from)));
-  }
 }
 
 /// One collective with the buffers of all its ranks.
@@ -99,9 +59,9 @@ class Recording {
       in_[at].assign(static_cast<std::size_t>(inputs()) * size, std::byte{0});
       out_[at].assign(static_cast<std::size_t>(outputs()) * size, std::byte{0});
       for (std::int64_t i = 0; i < inputs(); ++i) {
-        write(wanted_.dtype,
-              in_[at].data() + static_cast<std::size_t>(i) * size,
-              value_of(rank, i + (gathers() ? rank * shard_ : 0)));
+        write_value(wanted_.dtype,
+                    in_[at].data() + static_cast<std::size_t>(i) * size,
+                    value_of(rank, i + (gathers() ? rank * shard_ : 0)));
       }
     }
   }
@@ -169,9 +129,9 @@ class Recording {
         continue;
       }
       for (std::int64_t i = 0; i < outputs(); ++i) {
-        const double found =
-            read(wanted_.dtype,
-                 out_[static_cast<std::size_t>(rank)].data() + static_cast<std::size_t>(i) * size);
+        const double found = read_value(
+            wanted_.dtype,
+            out_[static_cast<std::size_t>(rank)].data() + static_cast<std::size_t>(i) * size);
         if (found != expected(rank, i)) {
           throw CheckFailedError(
               "collective",

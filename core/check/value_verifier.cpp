@@ -221,23 +221,32 @@ void ValueVerifier::step(const ValueSite& site, ValueStep& step) {
   step.parameter.number = next_parameter(step);
 }
 
+/// `where` follows the gradient's name.
+void ValueVerifier::wrong_gradient(const ValueSite& site, Number number, const char* where) {
+  const std::int32_t hint = parameter_hint(site);
+  if (hint < 0) {
+    problem(site, fmt::format("a gradient {} is not that of any parameter", where));
+    return;
+  }
+  const ValueIteration& now = expected();
+  problem(site,
+          fmt::format("gradient of {} {}: {}",
+                      graph().parameter_name(hint),
+                      where,
+                      explain_gradient(now,
+                                       facts_.setting,
+                                       canonical_parameter(graph(), hint),
+                                       plan_.mesh.size(Axis::kTensor),
+                                       field::multiply(number, now.coefficient))));
+}
+
 Number ValueVerifier::square(const ValueSite& site, const ValuePiece& gradient) {
   const ValueIteration& now = expected();
   const auto found = now.gradient_of.find(gradient.symbol.number);
   if (found != now.gradient_of.end()) {
     return square_number(graph(), found->second, gradient.symbol, gradient.elements);
   }
-  const std::int32_t hint = parameter_hint(site);
-  problem(site,
-          hint < 0 ? "a gradient in the norm is not that of any parameter"
-                   : fmt::format("gradient of {} in the norm: {}",
-                                 graph().parameter_name(hint),
-                                 explain_gradient(
-                                     now,
-                                     facts_.setting,
-                                     canonical_parameter(graph(), hint),
-                                     plan_.mesh.size(Axis::kTensor),
-                                     field::multiply(gradient.symbol.number, now.coefficient))));
+  wrong_gradient(site, gradient.symbol.number, "in the norm");
   return gradient.symbol.number;
 }
 
@@ -273,17 +282,7 @@ Number ValueVerifier::look(const ValueSite& site, const ValueSlab& gradient, Num
     }
     const auto found = now.gradient_of.find(piece.symbol.number);
     if (found == now.gradient_of.end()) {
-      const std::int32_t hint = parameter_hint(site);
-      problem(site,
-              hint < 0 ? "an unscaled gradient is not that of any parameter"
-                       : fmt::format("unscaled gradient of {}: {}",
-                                     graph().parameter_name(hint),
-                                     explain_gradient(
-                                         now,
-                                         facts_.setting,
-                                         canonical_parameter(graph(), hint),
-                                         plan_.mesh.size(Axis::kTensor),
-                                         field::multiply(piece.symbol.number, now.coefficient))));
+      wrong_gradient(site, piece.symbol.number, "after unscaling");
       continue;
     }
     seen.add(found->second, piece.symbol, piece.elements);

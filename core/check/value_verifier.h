@@ -70,6 +70,7 @@ class ValueVerifier : public ValueHooks {
   field::Number final_gradient(std::int32_t parameter);
   std::string version_text(field::Number number);
   void general_problem(int rank, std::string text);
+  void wrong_gradient(const ValueSite& site, field::Number number, const char* where);
   /// The rank whose statistics a rank takes over where data-parallel ranks share them.
   int statistics_root(int rank) const;
   void check_saved_statistics();

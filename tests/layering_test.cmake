@@ -111,20 +111,12 @@ function(check_tree root out)
   set(files_${out} ${count} PARENT_SCOPE)
 endfunction()
 
-# One file with one include in a tree of its own; fails unless the check says what is expected.
-function(expect verdict file include)
-  file(REMOVE_RECURSE "${SELF_TEST}")
-  file(WRITE "${SELF_TEST}/${file}" "// line 1\n// line 2\n#include ${include}\n")
-  execute_process(
-    COMMAND "${CMAKE_COMMAND}" -D "ROOT=${SELF_TEST}" -P "${CMAKE_CURRENT_LIST_FILE}"
-    RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
-  string(FIND "${output}" "${file}:3: #include ${include}: " place)
-  if(verdict STREQUAL "refused" AND (result EQUAL 0 OR place EQUAL -1))
-    message(FATAL_ERROR "${include} in ${file} was not reported at line 3:\n${output}")
-  elseif(verdict STREQUAL "allowed" AND NOT result EQUAL 0)
-    message(FATAL_ERROR "${include} in ${file} is legal but was reported:\n${output}")
-  endif()
-endfunction()
+include("${CMAKE_CURRENT_LIST_DIR}/self_test.cmake")
+
+# One file with one include, on line 3.
+macro(expect verdict file include)
+  expect_of_check(${verdict} ${file} "// line 1\n// line 2\n#include ${include}\n" "${file}:3: #include ${include}: ")
+endmacro()
 
 if(DEFINED SELF_TEST)
   expect(allowed core/plan.cpp "\"core/mesh.h\"")

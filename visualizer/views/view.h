@@ -6,9 +6,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "core/io/json_writer.h"
 #include "visualizer/app/session.h"
 #include "visualizer/models/lanes.h"
 #include "visualizer/ui/strings.h"
@@ -19,6 +21,12 @@ namespace lockstep::views {
 struct ViewContext {
   app::Session& session;
   app::DocumentPtr document;  ///< never null
+
+  /// The time that all views point at, since the step's begin.
+  std::optional<Nanoseconds> cursor_in_step() const {
+    return session.cursor ? std::optional(*session.cursor - document->shown_step().begin)
+                          : std::nullopt;
+  }
 };
 
 /// A line of the keyboard map.
@@ -47,6 +55,16 @@ class View {
   /// Below the centre: details() as a table, unless the view has something better.
   virtual void draw_details(ViewContext& context);
   virtual std::vector<KeyHelp> keys() const { return {}; }
+  /// Another one is shown from now on.
+  virtual void hide() {}
+
+  // Files of the view.
+  /// Fields into an open object, as `lockstep show VIEW --json` has them; false when it has none.
+  virtual bool json(JsonWriter&, const ViewContext&) { return false; }
+  /// An SVG document, or "".
+  virtual std::string svg(const ViewContext&) { return ""; }
+  /// The schedule as PyTorch's action CSV, or "".
+  virtual std::string actions_csv(const ViewContext&) { return ""; }
 };
 
 /// All views, in the order of the keys 1 to 9.

@@ -21,7 +21,9 @@ StrategyOutcome compare(const std::string& words,
     const Plan plan = make_plan(scenario, {false, false, checkpoint});
     pass_checkpoint(checkpoint);
     outcome.memory = memory_report(scenario, {.rows = named, .plan = &plan});
-    const Simulation run = simulate(plan, scenario.cluster, {.checkpoint = checkpoint});
+    SimulationOptions options;
+    options.checkpoint = checkpoint;
+    const Simulation run = simulate(plan, scenario.cluster, options);
     pass_checkpoint(checkpoint);
     outcome.report = make_report(plan, run.trace, report_facts(scenario));
   } catch (const InterruptedError&) {

@@ -128,8 +128,9 @@ DocumentPtr simulate_document(const Scenario& scenario, const Checkpoint& checkp
   require_valid(document->scenario);
   document->plan = make_plan(document->scenario, {false, false, checkpoint});
   pass_checkpoint(checkpoint);
-  document->trace =
-      sim::simulate(document->plan, document->scenario.cluster, {.checkpoint = checkpoint}).trace;
+  sim::SimulationOptions options;
+  options.checkpoint = checkpoint;
+  document->trace = sim::simulate(document->plan, document->scenario.cluster, options).trace;
   pass_checkpoint(checkpoint);
   document->memory = memory_report(document->scenario, {.plan = &document->plan});
   pass_checkpoint(checkpoint);

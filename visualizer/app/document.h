@@ -42,8 +42,8 @@ DocumentPtr import_document(const std::string& path, const Checkpoint& checkpoin
 /// What a path turned out to be: a scenario to edit, and a document where it holds a trace.
 struct Opened {
   Scenario scenario;
-  DocumentPtr document;  ///< null: to be simulated
-  RecordPtr record;      ///< a collective, and nothing else
+  DocumentPtr document;   ///< null: to be simulated
+  RecordPtr record;       ///< a collective, and nothing else
   std::string file = {};  ///< a scenario.json that the scenario is the whole of; where to save it
 };
 

@@ -46,8 +46,8 @@ TraceForm trace_form(ExportForm form) {
 std::string file_stem(const std::string& name) {
   std::string stem = std::filesystem::path(name).stem().string();
   for (char& c : stem) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                       (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_';
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '.' || c == '_';
     c = plain ? c : '_';
   }
   return stem.empty() ? "step" : stem;

@@ -31,9 +31,9 @@ struct ExportKind {
   ExportForm form = ExportForm::kPng;
   const char* id = "";  ///< of tags: "export.png"
   ui::S title = ui::S::kExportPng;
-  const char* ending = "";    ///< of the file, behind the name of what is open
-  bool of_view = false;       ///< the view's id is a part of the file's name
-  bool needs_plan = true;     ///< not there for a trace of another tool
+  const char* ending = "";  ///< of the file, behind the name of what is open
+  bool of_view = false;     ///< the view's id is a part of the file's name
+  bool needs_plan = true;   ///< not there for a trace of another tool
 };
 /// By ExportForm.
 std::span<const ExportKind> export_kinds();

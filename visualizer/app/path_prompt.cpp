@@ -25,6 +25,7 @@ bool is_taken(const std::string& path) {
 void PathPrompt::start(std::string path) {
   path_ = std::move(path);
   asked_.clear();
+  ++started_;
   appearing_ = true;
 }
 
@@ -36,8 +37,10 @@ bool PathPrompt::draw(const std::string& tag, const char* action) {
     ui::focus_next_item();
   }
   ImGui::SetNextItemWidth(-width - ImGui::GetStyle().ItemSpacing.x);
-  const bool enter = ImGui::InputTextWithHint(
-      "##path", ui::tr(S::kPath), &path_, ImGuiInputTextFlags_EnterReturnsTrue);
+  const bool enter = ImGui::InputTextWithHint(fmt::format("##path{}", started_).c_str(),
+                                              ui::tr(S::kPath),
+                                              &path_,
+                                              ImGuiInputTextFlags_EnterReturnsTrue);
   ui::tag(tag + ".path", path_);
   ImGui::SameLine();
   const bool hit = ImGui::Button(fmt::format("{}##write", word).c_str());

@@ -13,12 +13,14 @@ class PathPrompt {
  public:
   void start(std::string path);
   const std::string& path() const { return path_; }
-  /// Into the current window, tagged TAG.path, TAG.write, TAG.exists. True when it shall be written.
+  /// Into the current window, tagged TAG.path, TAG.write, TAG.exists. True when it shall be
+  /// written.
   bool draw(const std::string& tag, const char* action);
 
  private:
   std::string path_;
   std::string asked_;  ///< about this path it was asked whether to replace it
+  int started_ = 0;    ///< a text box that is edited does not see what is set from outside
   bool appearing_ = false;
 };
 

@@ -85,8 +85,8 @@ bool StrategyTable::step(const Checkpoint& checkpoint) {
   StrategyOutcome outcome;
   try {
     const bool own = done_ == 0;
-    outcome = outcome_of(
-        words, own ? scenario_ : with_strategy(base_, words, devices_), checkpoint);
+    outcome =
+        outcome_of(words, own ? scenario_ : with_strategy(base_, words, devices_), checkpoint);
   } catch (const InterruptedError&) {
     throw;
   } catch (const std::exception& error) {

@@ -96,7 +96,7 @@ class Worker {
   // What checkpoints look at without the lock.
   std::atomic<bool> stop_ = false;   ///< what runs shall end
   std::atomic<bool> newer_ = false;  ///< a request waits
-  std::thread thread_;  ///< last: it uses the others
+  std::thread thread_;               ///< last: it uses the others
 };
 
 }  // namespace lockstep::app

@@ -96,8 +96,7 @@ std::string bar_title(const BudgetBar& bar) {
 void BudgetView::use(const ViewContext& context) {
   if (context.document != document_) {
     document_ = context.document;
-    table_ = std::make_shared<app::StrategyTable>(
-        document_->scenario, ++generation_, table_.get());
+    table_ = std::make_shared<app::StrategyTable>(document_->scenario, ++generation_, table_.get());
     context.session.add(table_);
     seen_ = 0;
     choose(0);

@@ -23,6 +23,7 @@ class TimelineView : public View {
   void draw(ViewContext& context, bool has_keys) override;
   std::string text(const ViewContext& context) override;
   bool json(JsonWriter& json, const ViewContext& context) override;
+  bool has_svg() const override { return true; }
   std::string svg(const ViewContext& context) override;
   view::DetailLines details(const ViewContext& context) override;
   void draw_details(ViewContext& context) override;

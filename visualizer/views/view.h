@@ -46,6 +46,8 @@ class View {
   virtual ui::S about() const = 0;
   /// False for what can also show a trace without a plan (Document::imported).
   virtual bool needs_plan() const { return true; }
+  /// False for what shows more than a step, or none.
+  virtual bool is_of_one_step() const { return true; }
   /// Into the current window, all of its content region. Keys are the view's when `has_keys`.
   virtual void draw(ViewContext& context, bool has_keys) = 0;
   /// The same as text, for the T key.
@@ -61,11 +63,15 @@ class View {
   // Files of the view.
   /// Fields into an open object, as `lockstep show VIEW --json` has them; false when it has none.
   virtual bool json(JsonWriter&, const ViewContext&) { return false; }
+  virtual bool has_svg() const { return false; }
   /// An SVG document, or "".
   virtual std::string svg(const ViewContext&) { return ""; }
   /// The schedule as PyTorch's action CSV, or "".
   virtual std::string actions_csv(const ViewContext&) { return ""; }
 };
+
+/// As `lockstep show VIEW --json`; "" when the view has no figures.
+std::string json_text(View& view, const ViewContext& context);
 
 /// All views, in the order of the keys 1 to 9.
 std::vector<std::unique_ptr<View>> make_views();

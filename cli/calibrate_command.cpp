@@ -11,10 +11,10 @@
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
-#include "cli/json_writer.h"
 #include "cli/terminal.h"
 #include "core/io/cluster_io.h"
 #include "core/io/files.h"
+#include "core/io/json_writer.h"
 #include "core/names.h"
 #include "core/report_text.h"
 #include "executor/calibrate.h"

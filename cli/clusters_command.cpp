@@ -5,11 +5,11 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
-#include "cli/json_writer.h"
 #include "cli/terminal.h"
 #include "core/cluster_presets.h"
 #include "core/error.h"
 #include "core/io/cluster_io.h"
+#include "core/io/json_writer.h"
 #include "core/names.h"
 #include "core/report_text.h"
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "cli/compare_run.h"
-#include "cli/json_writer.h"
+#include "core/io/json_writer.h"
 #include "core/report_text.h"
 
 namespace lockstep::cli {

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
-#include "cli/json_writer.h"
 #include "cli/terminal.h"
+#include "core/io/json_writer.h"
 #include "core/report_text.h"
 
 namespace lockstep::cli {

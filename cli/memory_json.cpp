@@ -1,8 +1,8 @@
 // The memory report for programs: JSON as the command contract fixes it, and CSV.
 #include <fmt/format.h>
 
-#include "cli/json_writer.h"
 #include "cli/memory_text.h"
+#include "core/io/json_writer.h"
 
 namespace lockstep::cli {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "cli/json_writer.h"
 #include "cli/terminal.h"
+#include "core/io/json_writer.h"
 #include "core/memory_advice.h"
 #include "core/memory_report.h"
 

@@ -6,10 +6,10 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
-#include "cli/json_writer.h"
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/io/hf_config.h"
+#include "core/io/json_writer.h"
 #include "core/model_graph.h"
 #include "core/model_presets.h"
 #include "core/module_cost.h"

@@ -7,13 +7,13 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
-#include "cli/json_writer.h"
 #include "cli/plan_listing.h"
 #include "cli/scenario_flags.h"
 #include "cli/scenario_text.h"
 #include "core/check/plan_check.h"
 #include "core/check/value_check.h"
 #include "core/error.h"
+#include "core/io/json_writer.h"
 #include "core/names.h"
 #include "core/plan_text.h"
 #include "core/planner/planner.h"

@@ -4,9 +4,9 @@
 
 #include <string>
 
-#include "cli/json_writer.h"
 #include "cli/memory_text.h"
 #include "cli/terminal.h"
+#include "core/io/json_writer.h"
 #include "core/report.h"
 
 namespace lockstep::cli {

@@ -8,10 +8,10 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "cli/json_writer.h"
 #include "core/error.h"
 #include "core/io/files.h"
 #include "core/io/json_reader.h"
+#include "core/io/json_writer.h"
 #include "core/io/scenario_io.h"
 #include "executor/checkpoint.h"
 

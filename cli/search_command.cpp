@@ -6,12 +6,12 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
-#include "cli/json_writer.h"
 #include "cli/scenario_flags.h"
 #include "cli/scenario_text.h"
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/io/csv_reader.h"
+#include "core/io/json_writer.h"
 #include "core/names.h"
 #include "core/report_text.h"
 #include "simulator/parallel.h"

@@ -1,6 +1,5 @@
 #include "cli/show_views.h"
 
-#include "cli/show_json.h"
 #include "core/planner/planner.h"
 #include "core/strategy_words.h"
 #include "core/trace_index.h"
@@ -15,6 +14,7 @@
 #include "visualizer/models/shards_text.h"
 #include "visualizer/models/timeline_svg.h"
 #include "visualizer/models/timeline_text.h"
+#include "visualizer/models/view_json.h"
 
 namespace lockstep::cli {
 namespace {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/json_writer.h"
 #include "core/collective_record.h"
+#include "core/io/json_writer.h"
 #include "core/plan.h"
 #include "core/scenario.h"
 #include "core/trace.h"

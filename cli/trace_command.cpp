@@ -1,7 +1,6 @@
 // lockstep trace: what a trace file says: the report of a step, its picture, its form for other
 // viewers.
 #include <algorithm>
-#include <iterator>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -12,11 +11,7 @@
 #include "cli/commands.h"
 #include "cli/report_print.h"
 #include "core/error.h"
-#include "core/io/chrome_trace.h"
-#include "core/io/files.h"
-#include "core/io/kineto_trace.h"
-#include "core/io/memory_snapshot.h"
-#include "core/io/span_table.h"
+#include "core/io/trace_export.h"
 #include "core/io/trace_io.h"
 #include "core/memory_report.h"
 #include "core/names.h"
@@ -35,48 +30,12 @@ constexpr const char* kDescription =
 
 constexpr std::size_t kNamedRanks = 8;
 
-constexpr std::string_view kFormats[] = {"chrome", "kineto", "memory_viz", "csv", "json"};
-
 /// What a form is for, behind "wrote FILE".
 std::string_view use_of(const std::string& format) {
   return format == "chrome"       ? ": open it at ui.perfetto.dev"
          : format == "kineto"     ? ": a folder of PyTorch profiles, for Holistic Trace Analysis"
          : format == "memory_viz" ? ": drop it on pytorch.org/memory_viz, a device per rank"
                                   : ": a row per span";
-}
-
-void write_text(const TextSink& text,
-                const std::string& format,
-                const LoadedTrace& loaded,
-                const std::vector<int>& ranks) {
-  if (format == "chrome") {
-    write_chrome_trace(text, loaded.plan, loaded.trace, {.ranks = ranks});
-  } else if (format == "memory_viz") {
-    write_memory_snapshot(text, loaded.plan, loaded.trace, ranks);
-  } else if (format == "csv") {
-    write_span_csv(text, loaded.plan, loaded.trace, ranks);
-  } else {
-    write_span_json(text, loaded.plan, loaded.trace, ranks);
-  }
-}
-
-void write_export(const std::string& format,
-                  const std::string& path,
-                  const LoadedTrace& loaded,
-                  const std::vector<int>& ranks) {
-  if (format == "kineto") {
-    const ClusterSpec& cluster = loaded.scenario.cluster;
-    KinetoOptions options;
-    options.ranks = ranks;
-    options.device = cluster.device.name;
-    options.device_bytes = cluster.device.memory_bytes;
-    options.devices_per_node = static_cast<int>(cluster.devices_per_node);
-    write_kineto_folder(path, loaded.plan, loaded.trace, options);
-    return;
-  }
-  WholeFile file(path, "trace");
-  write_text([&](std::string_view text) { file.write(text); }, format, loaded, ranks);
-  file.keep();
 }
 
 struct TraceCommand {
@@ -103,7 +62,10 @@ struct TraceCommand {
     }
     for (const auto& [form, path] : exports()) {
       const Progress progress("writing " + path);
-      write_export(form, path, loaded, ranks);
+      export_trace({parse_trace_form(form).value(), path, ranks},
+                   loaded.scenario,
+                   loaded.plan,
+                   loaded.trace);
     }
     const ReportView view{loaded.scenario, loaded.plan, report, &memory, false};
     if (json) {
@@ -129,8 +91,8 @@ struct TraceCommand {
 
   void check_arguments(const LoadedTrace& loaded) const {
     for (const auto& [form, path] : exports()) {
-      if (std::find(std::begin(kFormats), std::end(kFormats), form) == std::end(kFormats)) {
-        throw UsageError("flags", "--format: " + not_valid_message(form, kFormats));
+      if (!parse_trace_form(form)) {
+        throw UsageError("flags", "--format: " + not_valid_message(form, trace_form_names()));
       }
     }
     const auto steps = static_cast<int>(loaded.trace.steps.size());

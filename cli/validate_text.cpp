@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/json_writer.h"
 #include "core/io/csv_reader.h"
+#include "core/io/json_writer.h"
 #include "core/report_text.h"
 
 namespace lockstep::cli {

@@ -6,7 +6,10 @@
 
 namespace lockstep::sim {
 
-StrategyOutcome compare(const std::string& words, const Scenario& scenario, bool named) {
+StrategyOutcome compare(const std::string& words,
+                        const Scenario& scenario,
+                        bool named,
+                        const Checkpoint& checkpoint) {
   StrategyOutcome outcome;
   outcome.words = words;
   const Problems problems = validate(scenario);
@@ -15,10 +18,16 @@ StrategyOutcome compare(const std::string& words, const Scenario& scenario, bool
     return outcome;
   }
   try {
-    const Plan plan = make_plan(scenario, {false, false});
+    const Plan plan = make_plan(scenario, {false, false, checkpoint});
+    pass_checkpoint(checkpoint);
     outcome.memory = memory_report(scenario, {.rows = named, .plan = &plan});
-    const Simulation run = simulate(plan, scenario.cluster);
+    SimulationOptions options;
+    options.checkpoint = checkpoint;
+    const Simulation run = simulate(plan, scenario.cluster, options);
+    pass_checkpoint(checkpoint);
     outcome.report = make_report(plan, run.trace, report_facts(scenario));
+  } catch (const InterruptedError&) {
+    throw;
   } catch (const Error& error) {
     outcome.refused = error.what();
   }

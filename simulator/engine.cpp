@@ -81,7 +81,9 @@ void Engine::run() {
       look_at(rank, queue, 0);
     }
   }
+  Paced handled(in_.checkpoint);
   while (!events_.empty()) {
+    handled.one();
     const auto event = events_.pop();
     const Happening& what = event.payload;
     switch (what.kind) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "core/checkpoint.h"
 #include "core/cluster.h"
 #include "core/plan.h"
 #include "core/trace.h"
@@ -20,6 +21,7 @@ struct SimulationOptions {
   int iteration = -1;  ///< 0-based step whose variant runs; -1: the one that repeats
   bool fold = true;    ///< equal ranks share one track; false: every rank is simulated
   WhatIf what_if;
+  Checkpoint checkpoint = {};
 };
 
 struct Simulation {

@@ -97,7 +97,7 @@ void draw_frame(GLFWwindow* window, app::App& app) {
 
 void dropped(GLFWwindow* window, int count, const char** paths) {
   if (count > 0) {
-    static_cast<app::App*>(glfwGetWindowUserPointer(window))->session().open(paths[0]);
+    static_cast<app::App*>(glfwGetWindowUserPointer(window))->shell().open(paths[0]);
   }
 }
 
@@ -122,8 +122,16 @@ void run_window(const ViewOptions& options) {
     app.session().start(app::preset_scenario(app::presets().front()));
   }
   int drawn = 0;
-  while (glfwWindowShouldClose(window.get()) == GLFW_FALSE && !app.shell().wants_to_quit() &&
-         (!options.frames || drawn < *options.frames)) {
+  std::string title;
+  while (!app.shell().wants_to_quit() && (!options.frames || drawn < *options.frames)) {
+    if (glfwWindowShouldClose(window.get()) == GLFW_TRUE) {
+      glfwSetWindowShouldClose(window.get(), GLFW_FALSE);
+      app.shell().quit();  // asks first where edits would be lost
+    }
+    if (app.shell().title() != title) {
+      title = app.shell().title();
+      glfwSetWindowTitle(window.get(), title.c_str());
+    }
     const bool live = app.session().working() || app.session().playing;
     if (live) {
       glfwPollEvents();

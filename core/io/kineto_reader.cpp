@@ -122,9 +122,25 @@ void finish(ImportedTrace& trace) {
   set_origin(trace);
 }
 
+/// Passes the checkpoint with every piece.
+class CheckedSource : public ByteSource {
+ public:
+  CheckedSource(ByteSource& source, const Checkpoint& checkpoint)
+      : source_(source), checkpoint_(checkpoint) {}
+  std::size_t read(char* into, std::size_t size) override {
+    pass_checkpoint(checkpoint_);
+    return source_.read(into, size);
+  }
+
+ private:
+  ByteSource& source_;
+  const Checkpoint& checkpoint_;
+};
+
 }  // namespace
 
-ImportedTrace import_kineto(const std::vector<std::filesystem::path>& paths) {
+ImportedTrace import_kineto(const std::vector<std::filesystem::path>& paths,
+                            const Checkpoint& checkpoint) {
   ImportedTrace trace;
   std::vector<std::filesystem::path> files;
   for (const std::filesystem::path& path : paths) {
@@ -138,7 +154,8 @@ ImportedTrace import_kineto(const std::vector<std::filesystem::path>& paths) {
   }
   for (const std::filesystem::path& file : files) {
     const std::unique_ptr<ByteSource> source = file_source(file, kComponent);
-    add_source(*source, file.string(), trace);
+    CheckedSource checked(*source, checkpoint);
+    add_source(checked, file.string(), trace);
   }
   finish(trace);
   return trace;

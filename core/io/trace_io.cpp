@@ -431,12 +431,13 @@ void save_trace(const std::string& path,
   write_whole(path, {encode_trace(file)}, "trace");
 }
 
-LoadedTrace load_trace(const std::string& path) {
+LoadedTrace load_trace(const std::string& path, const Checkpoint& checkpoint) {
   TraceFile file = decode_trace(read_file(path), path);
   LoadedTrace loaded;
   loaded.scenario = resolved(parse_scenario(file.scenario, path));
   require_valid(loaded.scenario);
-  loaded.plan = make_plan(loaded.scenario, {.evaluate = file.evaluate, .save = file.save});
+  loaded.plan = make_plan(loaded.scenario,
+                          {.evaluate = file.evaluate, .save = file.save, .checkpoint = checkpoint});
   if (plan_fingerprint(loaded.plan) != file.fingerprint) {
     throw BadInputError(
         "trace",
@@ -446,6 +447,7 @@ LoadedTrace load_trace(const std::string& path) {
   }
   loaded.trace = std::move(file.trace);
   for (const TraceStep& step : loaded.trace.steps) {
+    pass_checkpoint(checkpoint);
     check_trace(loaded.plan, step);
   }
   return loaded;

@@ -17,6 +17,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/checkpoint.h"
 #include "core/plan.h"
 #include "core/scenario.h"
 #include "core/trace.h"
@@ -54,6 +55,6 @@ void save_trace(const std::string& path,
                 const Plan& plan,
                 const Trace& trace);
 /// BadInputError as above.
-LoadedTrace load_trace(const std::string& path);
+LoadedTrace load_trace(const std::string& path, const Checkpoint& checkpoint = {});
 
 }  // namespace lockstep

@@ -9,6 +9,7 @@
 
 #include <vector>
 
+#include "core/checkpoint.h"
 #include "core/plan.h"
 #include "core/plan_summary.h"
 #include "core/planner/schedule/schedule.h"
@@ -21,6 +22,7 @@ namespace lockstep {
 struct PlanOptions {
   bool evaluate = true;
   bool save = true;
+  Checkpoint checkpoint = {};
 };
 
 /// Builds the plan of a validated, resolved scenario. NotSupportedError when it would have more

@@ -74,7 +74,8 @@ bool sums_its_input(Work work) {
 
 }  // namespace
 
-PlanBuilder::PlanBuilder(Mesh mesh, std::shared_ptr<const ModelGraph> graph) {
+PlanBuilder::PlanBuilder(Mesh mesh, std::shared_ptr<const ModelGraph> graph, Checkpoint checkpoint)
+    : emitted_(std::move(checkpoint)) {
   plan_.mesh = mesh;
   plan_.graph = std::move(graph);
   plan_.shapes.emplace_back();
@@ -399,6 +400,7 @@ OperationId ProgramBuilder::emit(Operation op, Views inputs, Views outputs, cons
     count(op);
     return 0;
   }
+  tables_.emitted().one();
   pending_.clear();
   const std::uint8_t queue = queues_.of(op);
   infer_dependencies(queue, inputs, outputs);

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "core/check.h"
+#include "core/checkpoint.h"
 #include "core/plan.h"
 #include "core/plan_summary.h"
 #include "core/planner/segment_fragments.h"
@@ -39,7 +40,7 @@ inline constexpr OperationId kNoOperation = 0xffffffffU;
 /// The tables that all programs of a plan share.
 class PlanBuilder {
  public:
-  PlanBuilder(Mesh mesh, std::shared_ptr<const ModelGraph> graph);
+  PlanBuilder(Mesh mesh, std::shared_ptr<const ModelGraph> graph, Checkpoint checkpoint = {});
 
   /// Index of the communicator, made on first use.
   std::uint8_t communicator(AxisMask axes,
@@ -54,9 +55,12 @@ class PlanBuilder {
   Plan& plan() { return plan_; }
   const Mesh& mesh() const { return plan_.mesh; }
   const ModelGraph& graph() const { return *plan_.graph; }
+  /// Counts what was emitted.
+  Paced& emitted() { return emitted_; }
 
  private:
   Plan plan_;
+  Paced emitted_;
   std::size_t shape_place(const Shape& shape) const;
   std::vector<std::uint32_t> shape_table_;  ///< open addressing into the plan's shapes
 };

@@ -30,6 +30,7 @@ App::~App() {
 }
 
 bool App::prepare() {
+  shell_.before_frame();
   settings_.scale = std::clamp(settings_.scale, kLeastScale, kMostScale);
   const ui::Theme& theme = ui::theme_of(settings_.theme);
   const bool same_scale = prepared_ && state_.scale == settings_.scale;

@@ -4,6 +4,8 @@
 #include <exception>
 #include <tuple>
 
+#include "core/error.h"
+
 namespace lockstep::app {
 namespace {
 
@@ -48,12 +50,15 @@ std::shared_ptr<const Compared> CompareErrand::result() const {
   return result_;
 }
 
-bool CompareErrand::step() {
+bool CompareErrand::step(const Checkpoint& checkpoint) {
   const auto result = std::make_shared<Compared>();
   result->b = b_;
   try {
-    result->a = a_ != nullptr ? a_ : simulate_document(b_->scenario);
+    result->a = a_ != nullptr ? a_ : simulate_document(b_->scenario, checkpoint);
+    pass_checkpoint(checkpoint);
     compare(*result);
+  } catch (const InterruptedError&) {
+    throw;
   } catch (const std::exception& error) {
     result->comparison.reset();
     result->error = error.what();

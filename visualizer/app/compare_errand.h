@@ -44,7 +44,7 @@ class CompareErrand : public Errand {
   /// Null until it is done.
   std::shared_ptr<const Compared> result() const;
 
-  bool step() override;
+  bool step(const Checkpoint& checkpoint) override;
 
  private:
   DocumentPtr a_;

@@ -1,6 +1,7 @@
 #include "visualizer/app/dialogs.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <string_view>
@@ -115,6 +116,21 @@ void Dialogs::show_text(std::string title, std::string text) {
   show(Dialog::kText);
 }
 
+void Dialogs::show_export(ExportOffer offer) {
+  export_.start(std::move(offer));
+  show(Dialog::kExport);
+}
+
+void Dialogs::show_save_as(std::string path) {
+  save_.start(std::move(path));
+  show(Dialog::kSaveAs);
+}
+
+void Dialogs::show_unsaved(std::string name) {
+  message_ = std::move(name);
+  show(Dialog::kUnsaved);
+}
+
 void Dialogs::title(const std::string& title) {
   ImGui::PushFont(ui::state().fonts.large);
   ImGui::TextUnformatted(title.c_str());
@@ -131,7 +147,8 @@ void Dialogs::draw(const std::vector<Command>& commands,
     ImGui::OpenPopup(kName);
   }
   const ImVec2 screen = ImGui::GetIO().DisplaySize;
-  const bool small = current_ == Dialog::kError;
+  const bool small =
+      current_ == Dialog::kError || current_ == Dialog::kSaveAs || current_ == Dialog::kUnsaved;
   const ImVec2 size(std::min(screen.x * 0.94F, ui::scaled(small ? 560 : 760)),
                     std::min(screen.y * 0.9F, ui::scaled(small ? 220 : 560)));
   ImGui::SetNextWindowPos(ImVec2(screen.x / 2, screen.y / 2), ImGuiCond_Always, ImVec2(0.5F, 0.5F));
@@ -142,6 +159,9 @@ void Dialogs::draw(const std::vector<Command>& commands,
   if (ImGui::BeginPopupModal(kName, nullptr, flags)) {
     contents(commands, view_keys);
     if (ui::pressed(ui::Key::kEscape, false)) {
+      if (current_ == Dialog::kUnsaved) {
+        on_unsaved(Unsaved::kCancel);
+      }
       close();
     }
     if (current_ == Dialog::kNone) {
@@ -180,10 +200,21 @@ void Dialogs::contents(const std::vector<Command>& commands,
     case Dialog::kText:
       text();
       break;
+    case Dialog::kExport:
+      export_what();
+      break;
+    case Dialog::kSaveAs:
+      save_as();
+      break;
+    case Dialog::kUnsaved:
+      unsaved();
+      break;
     case Dialog::kNone:
       break;
   }
-  if (current_ != Dialog::kNone && current_ != Dialog::kPalette && current_ != Dialog::kOpen) {
+  const bool own = current_ == Dialog::kNone || current_ == Dialog::kPalette ||
+                   current_ == Dialog::kOpen || current_ == Dialog::kUnsaved;
+  if (!own) {
     if (ImGui::Button(ui::tr(S::kClose))) {
       close();
     }
@@ -319,6 +350,45 @@ void Dialogs::text() {
   fixed_lines(text_);
   ImGui::EndChild();
   ui::tag("dialog.text", text_);
+}
+
+void Dialogs::export_what() {
+  title(ui::tr(S::kExportTitle));
+  if (const std::optional<ExportDialog::Wish> wish = export_.draw()) {
+    close();
+    on_export(*wish);
+  }
+}
+
+void Dialogs::save_as() {
+  title(ui::tr(S::kSaveTitle));
+  if (save_.draw("save", ui::tr(S::kSave))) {
+    const std::string path = save_.path();
+    close();
+    on_save_as(path);
+  }
+}
+
+void Dialogs::unsaved() {
+  title(ui::tr(S::kUnsavedTitle));
+  ImGui::TextWrapped("%s", ui::trf(S::kUnsavedText, message_).c_str());
+  ui::tag("dialog.unsaved", message_);
+  constexpr std::array<std::pair<S, const char*>, 3> kAnswers{{{S::kSave, "unsaved.save"},
+                                                               {S::kDiscard, "unsaved.discard"},
+                                                               {S::kCancel, "unsaved.cancel"}}};
+  for (std::size_t i = 0; i < kAnswers.size(); ++i) {
+    ui::focus_if_wanted(kAnswers[i].second);
+    if (i > 0) {
+      ImGui::SameLine();
+    }
+    const bool hit = ImGui::Button(ui::tr(kAnswers[i].first));
+    ui::tag(kAnswers[i].second);
+    if (hit) {
+      close();
+      on_unsaved(static_cast<Unsaved>(i));
+      return;
+    }
+  }
 }
 
 }  // namespace lockstep::app

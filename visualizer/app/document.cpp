@@ -81,14 +81,14 @@ bool has_foreign_traces(const fs::path& folder) {
   });
 }
 
-Opened open_foreign(const fs::path& path) {
-  return {Scenario{}, import_document(path.string()), nullptr};
+Opened open_foreign(const fs::path& path, const Checkpoint& checkpoint) {
+  return {Scenario{}, import_document(path.string(), checkpoint), nullptr};
 }
 
-Opened open_folder(const fs::path& folder) {
+Opened open_folder(const fs::path& folder, const Checkpoint& checkpoint) {
   if (!fs::exists(folder / "scenario.json")) {
     if (has_foreign_traces(folder)) {
-      return open_foreign(folder);
+      return open_foreign(folder, checkpoint);
     }
     throw BadInputError(kComponent,
                         fmt::format("{}: a folder with neither scenario.json (a training run) nor "
@@ -97,7 +97,7 @@ Opened open_folder(const fs::path& folder) {
   }
   const std::optional<fs::path> trace = newest_trace(folder);
   if (trace) {
-    const DocumentPtr document = load_document(trace->string());
+    const DocumentPtr document = load_document(trace->string(), checkpoint);
     return {document->scenario, document, nullptr};
   }
   return {load_scenario((folder / "scenario.json").string()), nullptr, nullptr};
@@ -111,7 +111,7 @@ Opened open_json(const std::string& path) {
     return {{}, nullptr, std::make_shared<const CollectiveRecord>(load_collective(path))};
   }
   if (json.find("model_type") == nullptr && json.find("architectures") == nullptr) {
-    return {load_scenario(path), nullptr, nullptr};
+    return {load_scenario(path), nullptr, nullptr, path};
   }
   Scenario scenario = preset_scenario(presets().front());
   scenario.model = load_hf_config(path).model;
@@ -122,19 +122,24 @@ Opened open_json(const std::string& path) {
 
 }  // namespace
 
-DocumentPtr simulate_document(const Scenario& scenario) {
+DocumentPtr simulate_document(const Scenario& scenario, const Checkpoint& checkpoint) {
   const auto document = std::make_shared<Document>();
   document->scenario = resolved(scenario);
   require_valid(document->scenario);
-  document->plan = make_plan(document->scenario, {false, false});
-  document->trace = sim::simulate(document->plan, document->scenario.cluster).trace;
+  document->plan = make_plan(document->scenario, {false, false, checkpoint});
+  pass_checkpoint(checkpoint);
+  sim::SimulationOptions options;
+  options.checkpoint = checkpoint;
+  document->trace = sim::simulate(document->plan, document->scenario.cluster, options).trace;
+  pass_checkpoint(checkpoint);
   document->memory = memory_report(document->scenario, {.plan = &document->plan});
+  pass_checkpoint(checkpoint);
   return finished(document);
 }
 
-DocumentPtr load_document(const std::string& path) {
+DocumentPtr load_document(const std::string& path, const Checkpoint& checkpoint) {
   const auto document = std::make_shared<Document>();
-  LoadedTrace loaded = load_trace(path);
+  LoadedTrace loaded = load_trace(path, checkpoint);
   document->scenario = std::move(loaded.scenario);
   document->plan = std::move(loaded.plan);
   document->trace = std::move(loaded.trace);
@@ -143,14 +148,14 @@ DocumentPtr load_document(const std::string& path) {
   return finished(document);
 }
 
-DocumentPtr import_document(const std::string& path) {
+DocumentPtr import_document(const std::string& path, const Checkpoint& checkpoint) {
   const auto document = std::make_shared<Document>();
-  document->imported = std::make_shared<const ImportedTrace>(import_kineto({path}));
+  document->imported = std::make_shared<const ImportedTrace>(import_kineto({path}, checkpoint));
   document->file = path;
   return document;
 }
 
-Opened open_path(const std::string& path) {
+Opened open_path(const std::string& path, const Checkpoint& checkpoint) {
   const fs::path file(path);
   if (!fs::exists(file)) {
     if (const Preset* preset = find_preset(path)) {
@@ -159,17 +164,17 @@ Opened open_path(const std::string& path) {
     throw BadInputError(kComponent, fmt::format("{}: there is no such file", path));
   }
   if (fs::is_directory(file)) {
-    return open_folder(file);
+    return open_folder(file, checkpoint);
   }
   const std::string start = beginning(file, kLookedAt);
   if (start.empty()) {
     throw BadInputError(kComponent, fmt::format("{}: the file is empty", path));
   }
   if (start.starts_with(kTraceMark)) {
-    const DocumentPtr document = load_document(path);
+    const DocumentPtr document = load_document(path, checkpoint);
     return {document->scenario, document, nullptr};
   }
-  return is_foreign_trace(start) ? open_foreign(file) : open_json(path);
+  return is_foreign_trace(start) ? open_foreign(file, checkpoint) : open_json(path);
 }
 
 }  // namespace lockstep::app

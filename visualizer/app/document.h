@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "core/checkpoint.h"
 #include "core/collective_record.h"
 #include "core/imported_trace.h"
 #include "core/memory_report.h"
@@ -32,22 +33,23 @@ using DocumentPtr = std::shared_ptr<const Document>;
 using RecordPtr = std::shared_ptr<const CollectiveRecord>;
 
 /// Plans and simulates, as `lockstep simulate` does. BadInputError for a scenario with problems.
-DocumentPtr simulate_document(const Scenario& scenario);
+DocumentPtr simulate_document(const Scenario& scenario, const Checkpoint& checkpoint = {});
 /// Of a native trace.
-DocumentPtr load_document(const std::string& path);
+DocumentPtr load_document(const std::string& path, const Checkpoint& checkpoint = {});
 /// Of the trace of another tool: a file, or a folder with one for each rank.
-DocumentPtr import_document(const std::string& path);
+DocumentPtr import_document(const std::string& path, const Checkpoint& checkpoint = {});
 
 /// What a path turned out to be: a scenario to edit, and a document where it holds a trace.
 struct Opened {
   Scenario scenario;
-  DocumentPtr document;  ///< null: to be simulated
-  RecordPtr record;      ///< a collective, and nothing else
+  DocumentPtr document;   ///< null: to be simulated
+  RecordPtr record;       ///< a collective, and nothing else
+  std::string file = {};  ///< a scenario.json that the scenario is the whole of; where to save it
 };
 
 /// A scenario, a Hugging Face config.json, a native trace, a recorded collective, the folder of a
 /// training run, a trace of PyTorch's profiler or another Chrome JSON (plain, gzip, a folder of
 /// them), or a preset's id. BadInputError says what it is instead.
-Opened open_path(const std::string& path);
+Opened open_path(const std::string& path, const Checkpoint& checkpoint = {});
 
 }  // namespace lockstep::app

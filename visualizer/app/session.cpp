@@ -1,7 +1,10 @@
 #include "visualizer/app/session.h"
 
+#include <filesystem>
 #include <utility>
 
+#include "core/io/files.h"
+#include "core/io/scenario_io.h"
 #include "visualizer/app/presets.h"
 
 namespace lockstep::app {
@@ -44,10 +47,51 @@ void Session::pin() {
 
 void Session::start(Scenario scenario) {
   close();
+  saved_ = scenario_text(scenario);
   push({std::move(scenario), nullptr});
 }
 
+void Session::cancel() {
+  if (worker_.idle()) {
+    return;
+  }
+  worker_.cancel();
+  cancelled_ = opening_.empty();
+  opening_.clear();
+}
+
+void Session::again() {
+  if (has_scenario() && !is_imported() && problems_.empty()) {
+    ask_for_entry();
+  }
+}
+
+std::string Session::name() const {
+  if (!file_.empty() || (document_ != nullptr && !document_->file.empty())) {
+    const std::filesystem::path path(file_.empty() ? document_->file : file_);
+    return path.filename().string();
+  }
+  return has_scenario() ? scenario().name : "";
+}
+
+void Session::set_saved() {
+  saved_ = scenario_text(scenario());
+  unsaved_ = false;
+}
+
+void Session::save(const std::string& path) {
+  write_whole(path, {scenario_text(scenario())}, "save");
+  file_ = path;
+  set_saved();
+}
+
 void Session::close() {
+  clear();
+  worker_.cancel();
+  shown_ = asked_;  // what still runs is for what was open before
+}
+
+void Session::clear() {
   ring_.clear();
   at_ = 0;
   document_.reset();
@@ -57,7 +101,11 @@ void Session::close() {
   cursor.reset();
   problems_ = {};
   opening_.clear();
-  shown_ = asked_;  // what still runs is for what was open before
+  file_.clear();
+  saved_.clear();
+  unsaved_ = false;
+  at_home_ = false;
+  cancelled_ = false;
 }
 
 void Session::edit(const std::function<void(Scenario&)>& change) {
@@ -97,20 +145,25 @@ void Session::show_entry() {
   const Entry& entry = ring_[at_];
   ++revision_;
   problems_ = validate(resolved(entry.scenario));
+  unsaved_ = scenario_text(entry.scenario) != saved_;
+  cancelled_ = false;
   selection.reset();
   area.reset();
   if (entry.document != nullptr) {
     document_ = entry.document;
+    worker_.cancel();
     shown_ = asked_;
     return;
   }
   if (problems_.empty()) {
-    worker_.ask({.number = ++asked_,
-                 .path = {},
-                 .scenario = entry.scenario,
-                 .baseline = {},
-                 .document = {}});
+    ask_for_entry();
   }
+}
+
+void Session::ask_for_entry() {
+  cancelled_ = false;
+  worker_.ask(
+      {.number = ++asked_, .path = {}, .scenario = scenario(), .baseline = {}, .document = {}});
 }
 
 bool Session::poll() {
@@ -133,11 +186,13 @@ void Session::take(Result result) {
   }
   if (!result.error.empty()) {
     error_ = std::move(result.error);
+    failure_ = std::move(result.failure);
     return;
   }
   if (result.record != nullptr) {
     record_ = std::move(result.record);
     record_error_.clear();
+    at_home_ = false;
     if (!has_scenario()) {
       start(preset_scenario(presets().front()));  // the window has a scenario beside every view
     }
@@ -150,16 +205,7 @@ void Session::take(Result result) {
     return;
   }
   if (result.opened) {
-    const std::uint64_t number = result.number;
-    close();
-    shown_ = number;
-    ring_.push_back({std::move(*result.opened), result.document});
-    ++revision_;
-    const bool imported = result.document != nullptr && result.document->imported != nullptr;
-    problems_ = imported ? Problems{} : validate(resolved(ring_.front().scenario));
-    if (on_opened) {
-      on_opened(result.path);
-    }
+    opened(result);
   }
   if (result.baseline != nullptr) {
     baseline_ = std::move(result.baseline);
@@ -168,6 +214,19 @@ void Session::take(Result result) {
     document_ = std::move(result.document);
     selection.reset();
     area.reset();
+  }
+}
+
+void Session::opened(Result& result) {
+  clear();  // but what was asked for since then goes on
+  ring_.push_back({std::move(*result.opened), result.document});
+  ++revision_;
+  const bool imported = result.document != nullptr && result.document->imported != nullptr;
+  problems_ = imported ? Problems{} : validate(resolved(ring_.front().scenario));
+  file_ = std::move(result.file);
+  set_saved();
+  if (on_opened) {
+    on_opened(result.path);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <string>
@@ -41,6 +42,13 @@ class Session {
 
   /// What is shown; of an older scenario while the worker is busy. Null until there is one.
   const DocumentPtr& document() const { return document_; }
+  /// Seconds that the newest request has been running.
+  double seconds() const { return worker_.seconds(); }
+  /// Ends what is simulated or opened; what is shown stays.
+  void cancel();
+  /// The simulation was cancelled: what is shown is not of the scenario, until again().
+  bool cancelled() const { return cancelled_; }
+  void again();
   bool busy() const { return !worker_.idle() || !collectives_.idle(); }
   /// Also when views have something computed.
   bool working() const { return !worker_.rests() || !collectives_.idle(); }
@@ -58,8 +66,22 @@ class Session {
   void open_baseline(const std::string& path);
   /// Replaces everything.
   void start(Scenario scenario);
-  /// Back to the start screen.
+  /// Nothing is open any more.
   void close();
+  /// The start screen, while what is open stays as it is.
+  bool at_home() const { return at_home_ || !has_scenario(); }
+  void go_home() { at_home_ = true; }
+  void leave_home() { at_home_ = false; }
+
+  /// The scenario.json that was opened or saved to; "" when there is none.
+  const std::string& file() const { return file_; }
+  /// Edits that no file has.
+  bool unsaved() const { return unsaved_; }
+  /// Of what is open, for the title: a file's name, else the scenario's.
+  std::string name() const;
+  /// NotSupportedError when it cannot be written.
+  void save(const std::string& path);
+
   void edit(const std::function<void(Scenario&)>& change);
   void undo();
   void redo();
@@ -73,6 +95,8 @@ class Session {
 
   /// What went wrong last, until it is dismissed.
   const std::string& error() const { return error_; }
+  /// The same as it was thrown; null when it was not.
+  const std::exception_ptr& failure() const { return failure_; }
   void set_error(std::string error) { error_ = std::move(error); }
   void dismiss_error() { error_.clear(); }
 
@@ -106,9 +130,13 @@ class Session {
     DocumentPtr document;  ///< of a file; null: simulated when it is shown
   };
 
+  void clear();
   void show_entry();
   void push(Entry entry);
+  void ask_for_entry();
   void take(Result result);
+  void opened(Result& result);
+  void set_saved();
 
   std::deque<Entry> ring_;
   std::size_t at_ = 0;
@@ -117,6 +145,12 @@ class Session {
   DocumentPtr baseline_;
   std::string opening_;
   std::string error_;
+  std::exception_ptr failure_;
+  std::string file_;
+  std::string saved_;  ///< the scenario as text, as a file or a preset has it
+  bool unsaved_ = false;
+  bool at_home_ = false;
+  bool cancelled_ = false;
   std::uint64_t revision_ = 0;
   std::uint64_t asked_ = 0;  ///< number of the newest request
   std::uint64_t shown_ = 0;  ///< of the newest result

@@ -21,25 +21,23 @@ using ui::Rect;
 using ui::S;
 using ui::scaled;
 
-constexpr const char* kTop = "##top";
-constexpr const char* kLeft = "##left";
-constexpr const char* kCentre = "##centre";
-constexpr const char* kBottom = "##bottom";
-constexpr const char* kRight = "##right";
-constexpr std::array<const char*, 5> kPanels{kTop, kLeft, kCentre, kBottom, kRight};
 constexpr float kGap = 4;
 
 }  // namespace
 
 Shell::Shell(Session& session, Settings& settings)
-    : session_(session), settings_(settings), views_(views::make_views()) {
+    : session_(session),
+      settings_(settings),
+      views_(views::make_views()),
+      desk_(session, dialogs_) {
   dialogs_.on_open = [this](const std::string& path) {
     if (opens_baseline_) {
       session_.open_baseline(path);
     } else {
-      session_.open(path);
+      open(path);
     }
   };
+  dialogs_.on_export = [this](const ExportDialog::Wish& wish) { carry_out(wish); };
   session_.on_record = [this] { show_view("steps"); };
 }
 
@@ -51,21 +49,33 @@ void Shell::show_open(bool baseline) {
 bool Shell::show_view(std::string_view id) {
   for (std::size_t i = 0; i < views_.size(); ++i) {
     if (views_[i]->id() == id) {
-      view_ = i;
+      show_view_at(i);
       return true;
     }
   }
   return false;
 }
 
+void Shell::show_view_at(std::size_t index) {
+  if (index != view_) {
+    views_[view_]->hide();
+  }
+  view_ = index;
+}
+
 Shell::Places Shell::places() const {
-  const ImVec2 size = ImGui::GetIO().DisplaySize;
+  ImVec2 size = ImGui::GetIO().DisplaySize;
+  Places at;
+  if (desk_.has_status()) {
+    const float above = std::floor(size.y - ImGui::GetFrameHeight() - scaled(10));
+    at.status = {ImVec2(0, above), size};
+    size.y = above;
+  }
   const float gap = std::floor(scaled(kGap));
   const float top = std::floor(ImGui::GetFrameHeight() + scaled(14));
   const float left = std::floor(size.x * settings_.left);
   const float right = std::floor(size.x * (1 - settings_.right));
   const float bottom = std::floor(size.y * (1 - settings_.bottom));
-  Places at;
   at.top = {ImVec2(0, 0), ImVec2(size.x, top)};
   at.left = {ImVec2(0, top + gap), ImVec2(left, size.y)};
   at.centre = {ImVec2(left + gap, top + gap), ImVec2(right - gap, bottom - gap)};
@@ -85,92 +95,6 @@ bool Shell::begin_panel(const char* name, const Rect& place, int flags) const {
                           flags);
 }
 
-// ---- Top bar ------------------------------------------------------------------------------------
-
-void Shell::view_tabs() {
-  for (std::size_t i = 0; i < views_.size(); ++i) {
-    const bool current = i == view_;
-    ImGui::SameLine();
-    if (current) {
-      ImGui::PushStyleColor(ImGuiCol_Button, ui::theme().accent);
-      ImGui::PushStyleColor(ImGuiCol_ButtonHovered, ui::theme().accent);
-      ImGui::PushStyleColor(ImGuiCol_Text, ui::theme().on_accent);
-    }
-    const std::string title = fmt::format("{} {}", i + 1, ui::tr(views_[i]->title()));
-    if (ImGui::Button(title.c_str())) {
-      view_ = i;
-    }
-    if (current) {
-      ImGui::PopStyleColor(3);
-    }
-    ui::tag(fmt::format("view.{}", views_[i]->id()), current ? "current" : "");
-  }
-}
-
-void Shell::look_buttons() {
-  const bool english = settings_.language == ui::Language::kEnglish;
-  const std::string language = ui::tr(english ? S::kChinese : S::kEnglish);
-  constexpr std::array<S, ui::kThemeCount> kThemes{
-      S::kThemeDark, S::kThemeLight, S::kThemeContrast};
-  const std::string theme = ui::tr(kThemes[static_cast<std::size_t>(settings_.theme)]);
-  const std::string scale = fmt::format("{:.0f} %", 100 * static_cast<double>(settings_.scale));
-  const std::string palette = fmt::format("{}...", ui::tr(S::kPalette));
-  float width = 0;
-  for (const std::string& text : {language, theme, scale, palette, std::string("?")}) {
-    width += ImGui::CalcTextSize(text.c_str()).x + 2 * ImGui::GetStyle().FramePadding.x +
-             ImGui::GetStyle().ItemSpacing.x;
-  }
-  ImGui::SameLine(
-      std::max(ImGui::GetItemRectMax().x + scaled(8), ImGui::GetWindowWidth() - width - scaled(4)));
-  const auto button = [](const std::string& text, const char* tag, auto&& act) {
-    if (ImGui::Button((text + "##" + tag).c_str())) {
-      act();
-    }
-    ui::tag(tag, text);
-    ImGui::SameLine();
-  };
-  button(palette, "top.palette", [&] { dialogs_.show(Dialog::kPalette); });
-  button("?", "top.keys", [&] { dialogs_.show(Dialog::kKeys); });
-  button(theme, "top.theme", [&] {
-    settings_.theme =
-        static_cast<ui::ThemeId>((static_cast<int>(settings_.theme) + 1) % ui::kThemeCount);
-  });
-  button(scale, "top.scale", [&] {
-    settings_.scale = settings_.scale >= 2 ? 0.75F : settings_.scale + 0.25F;
-  });
-  button(language, "top.language", [&] {
-    settings_.language = english ? ui::Language::kChinese : ui::Language::kEnglish;
-  });
-}
-
-void Shell::top_bar(const Rect& place) {
-  begin_panel(kTop, place, ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
-  if (ImGui::Button(ui::tr(S::kHome))) {
-    session_.close();
-  }
-  ui::tag("top.home");
-  if (session_.has_scenario()) {
-    const auto step = [](S title, const char* tag, bool possible, auto&& act) {
-      ImGui::SameLine();
-      ImGui::BeginDisabled(!possible);
-      ImGui::PushStyleColor(ImGuiCol_Text, possible ? ui::theme().text : ui::theme().disabled);
-      if (ImGui::Button(ui::tr(title))) {
-        act();
-      }
-      ImGui::PopStyleColor();
-      ImGui::EndDisabled();
-      ui::tag(tag, "", possible);
-    };
-    step(S::kUndo, "top.undo", session_.can_undo(), [&] { session_.undo(); });
-    step(S::kRedo, "top.redo", session_.can_redo(), [&] { session_.redo(); });
-    ImGui::SameLine(0, scaled(18));
-    ImGui::Dummy(ImVec2(0, 0));
-    view_tabs();
-  }
-  look_buttons();
-  ImGui::End();
-}
-
 // ---- Panels -------------------------------------------------------------------------------------
 
 bool Shell::can_draw_view() const {
@@ -186,6 +110,7 @@ void Shell::centre(const Rect& place) {
   ImGui::PopStyleColor();
   if (!can_draw_view()) {
     const S text = session_.is_imported()        ? S::kEmptyImported
+                   : session_.cancelled()        ? S::kCancelled
                    : session_.problems().empty() ? S::kWorking
                                                  : S::kEmptyView;
     ImGui::TextWrapped("%s", ui::tr(text));
@@ -282,6 +207,7 @@ void Shell::working_screen(const Places& at) {
 
 void Shell::draw() {
   session_.poll();
+  desk_.poll();
   session_.playing = false;  // until the view that is shown says so
   if (!session_.error().empty()) {
     dialogs_.show_error(session_.error());
@@ -296,213 +222,92 @@ void Shell::draw() {
   ImGui::GetBackgroundDrawList()->AddRectFilled(
       ImVec2(0, 0), ImGui::GetIO().DisplaySize, ui::theme().background);
   top_bar(at.top);
-  const bool working = session_.has_scenario();
+  status_line(at.status);
+  const bool working = this->working();
   if (working) {
     working_screen(at);
   } else {
     const float gap = std::floor(scaled(kGap));
-    begin_panel("##home", {ImVec2(0, at.top.max.y + gap), ImGui::GetIO().DisplaySize});
+    begin_panel("##home", {ImVec2(0, at.top.max.y + gap), ImVec2(at.top.max.x, at.left.max.y)});
     draw_start_screen(
         session_,
         settings_,
-        [this](const std::string& path) { session_.open(path); },
-        [this] { show_open(false); });
+        [this](const std::string& path) { open(path); },
+        [this] { show_open(false); },
+        [this] { session_.leave_home(); });
     ImGui::End();
   }
   was_working_ = working;
   dialogs_.draw(all, working ? views_[view_]->keys() : std::vector<views::KeyHelp>{});
 }
 
-// ---- Keys ---------------------------------------------------------------------------------------
+// ---- Files --------------------------------------------------------------------------------------
 
-void Shell::show_text() {
-  if (!can_draw_view()) {
-    return;
-  }
-  const views::ViewContext context{session_, session_.document()};
+void Shell::before_frame() {
+  desk_.before_frame();
+}
+
+void Shell::open(const std::string& path) {
+  desk_.guard([this, path] { session_.open(path); });
+}
+
+void Shell::quit() {
+  desk_.guard([this] { quit_ = true; });
+}
+
+std::string Shell::title() const {
+  const std::string name = session_.name();
+  return name.empty()
+             ? ui::tr(S::kProgram)
+             : fmt::format("{}{} - {}", name, session_.unsaved() ? " *" : "", ui::tr(S::kProgram));
+}
+
+ExportOffer Shell::export_offer() {
   views::View& view = *views_[view_];
-  dialogs_.show_text(ui::trf(S::kTextOf, ui::tr(view.title())), view.text(context));
-}
-
-void Shell::add_session_commands(std::vector<Command>& commands) {
-  using ui::Key;
-  const auto control = [](Key key) { return [key] { return ui::chord(key, ui::kControl, true); }; };
-  const auto plain = [](Key key) {
-    return [key] { return !ui::text_is_edited() && ui::chord(key, ui::kPlain); };
-  };
-  commands.push_back({"open",
-                      fmt::format("{}...", ui::tr(S::kOpenTitle)),
-                      "Ctrl+O",
-                      [this] { show_open(false); },
-                      control(Key::kO)});
-  commands.push_back({"open.baseline",
-                      fmt::format("{}...", ui::tr(S::kCompareOpen)),
-                      "",
-                      [this] { show_open(true); },
-                      nullptr,
-                      session_.has_scenario() && !session_.is_imported()});
-  commands.push_back({"compare",
-                      ui::tr(S::kCompare),
-                      "C",
-                      [this] { show_view("compare"); },
-                      plain(Key::kC),
-                      session_.has_scenario()});
-  commands.push_back({"home", ui::tr(S::kHome), "", [this] { session_.close(); }, nullptr});
-  commands.push_back({"undo",
-                      ui::tr(S::kUndo),
-                      "Ctrl+Z",
-                      [this] { session_.undo(); },
-                      control(Key::kZ),
-                      session_.can_undo()});
-  commands.push_back({"redo",
-                      ui::tr(S::kRedo),
-                      "Ctrl+Y",
-                      [this] { session_.redo(); },
-                      control(Key::kY),
-                      session_.can_redo()});
-  const bool open = session_.document() != nullptr;
-  commands.push_back({"pin",
-                      ui::tr(S::kPin),
-                      "P",
-                      [this] { session_.pin(); },
-                      plain(Key::kP),
-                      open && !session_.is_imported()});
-  commands.push_back({"unpin",
-                      ui::tr(S::kUnpin),
-                      "",
-                      [this] { session_.unpin(); },
-                      nullptr,
-                      session_.baseline() != nullptr});
-  commands.push_back(
-      {"text", ui::tr(S::kShowAsText), "T", [this] { show_text(); }, plain(Key::kT), open});
-  for (std::size_t i = 0; i < views_.size(); ++i) {
-    const int digit = static_cast<int>(i) + 1;
-    commands.push_back({fmt::format("view.{}", views_[i]->id()),
-                        ui::tr(views_[i]->title()),
-                        std::to_string(digit),
-                        [this, i] { view_ = i; },
-                        plain(ui::digit_key(std::min(digit, 9))),
-                        session_.has_scenario()});
-  }
-}
-
-void Shell::add_look_commands(std::vector<Command>& commands) {
-  constexpr std::array<S, ui::kThemeCount> kThemes{
-      S::kThemeDark, S::kThemeLight, S::kThemeContrast};
-  for (int i = 0; i < ui::kThemeCount; ++i) {
-    const auto id = static_cast<ui::ThemeId>(i);
-    commands.push_back(
-        {fmt::format("theme.{}", name_of(id)),
-         fmt::format("{}: {}", ui::tr(S::kTheme), ui::tr(kThemes[static_cast<std::size_t>(i)])),
-         "",
-         [this, id] { settings_.theme = id; },
-         nullptr});
-  }
-  for (int i = 0; i < ui::kLanguageCount; ++i) {
-    const auto language = static_cast<ui::Language>(i);
-    const S name = language == ui::Language::kEnglish ? S::kEnglish : S::kChinese;
-    commands.push_back({fmt::format("language.{}", name_of(language)),
-                        fmt::format("{}: {}", ui::tr(S::kLanguage), ui::tr(name)),
-                        "",
-                        [this, language] { settings_.language = language; },
-                        nullptr});
-  }
-  const auto zoom = [this](float by) {
-    return
-        [this, by] { settings_.scale = std::clamp(settings_.scale + by, kLeastScale, kMostScale); };
-  };
-  commands.push_back(
-      {"scale.larger", ui::tr(S::kScaleUp), "+", zoom(0.25F), [] { return ui::typed('+'); }});
-  commands.push_back(
-      {"scale.smaller", ui::tr(S::kScaleDown), "-", zoom(-0.25F), [] { return ui::typed('-'); }});
-}
-
-void Shell::add_panel_commands(std::vector<Command>& commands) {
-  const auto resize = [](float& share, float by) {
-    return [&share, by] { share = std::clamp(share + by, 0.08F, 0.5F); };
-  };
-  const auto add = [&](const char* id, S title, std::function<void()> run) {
-    commands.push_back({id, ui::tr(title), "", std::move(run), nullptr, session_.has_scenario()});
-  };
-  add("panel.left.wider", S::kWiderLeft, resize(settings_.left, 0.03F));
-  add("panel.left.narrower", S::kNarrowerLeft, resize(settings_.left, -0.03F));
-  add("panel.bottom.taller", S::kTallerBottom, resize(settings_.bottom, 0.03F));
-  add("panel.bottom.lower", S::kLowerBottom, resize(settings_.bottom, -0.03F));
-}
-
-void Shell::add_field_commands(std::vector<Command>& commands) const {
-  for (const auto& [key, title] : ScenarioPanel::fields()) {
-    const std::string tag = key;
-    commands.push_back({fmt::format("go.{}", key),
-                        ui::trf(S::kGoTo, ui::tr(title)),
-                        "",
-                        [tag] { ui::state().tags.want_focus(tag); },
-                        nullptr,
-                        session_.has_scenario()});
-  }
-}
-
-std::vector<Command> Shell::commands() {
-  std::vector<Command> all;
-  add_session_commands(all);
-  add_look_commands(all);
-  add_panel_commands(all);
-  add_field_commands(all);
-  all.push_back({"palette",
-                 ui::tr(S::kPalette),
-                 "Ctrl+Shift+P",
-                 [this] { dialogs_.show(Dialog::kPalette); },
-                 [] { return ui::chord(ui::Key::kP, ui::kControl | ui::kShift); }});
-  all.push_back({"keys",
-                 ui::tr(S::kKeys),
-                 "?",
-                 [this] { dialogs_.show(Dialog::kKeys); },
-                 [] { return ui::typed('?'); }});
-  all.push_back({"glossary",
-                 ui::tr(S::kGlossary),
-                 "F1",
-                 [this] { dialogs_.show(Dialog::kGlossary); },
-                 [] { return ui::chord(ui::Key::kF1, ui::kPlain); }});
-  all.push_back({"quit", ui::tr(S::kQuit), "", [this] { quit_ = true; }, nullptr});
-  return all;
-}
-
-void Shell::run_keys(const std::vector<Command>& commands) {
-  const bool popup = ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup);
-  if (dialogs_.current() != Dialog::kNone || popup) {
-    return;
-  }
-  for (const Command& command : commands) {
-    if (command.enabled && command.hit && command.hit()) {
-      command.run();
-      return;
+  ExportOffer offer{desk_.folder(), session_.name(), view.id(), {}};
+  const bool planned = session_.document() != nullptr && !session_.is_imported();
+  for (const ExportKind& kind : export_kinds()) {
+    std::string reason;
+    if (kind.needs_plan && !planned) {
+      reason = ui::tr(session_.is_imported() ? S::kExportNoPlan : S::kExportNothing);
+    } else if (kind.form == ExportForm::kSvg && !view.has_svg()) {
+      reason = ui::tr(S::kExportNoSvg);
+    } else if (kind.form == ExportForm::kActionsCsv &&
+               view.actions_csv({session_, session_.document()}).empty()) {
+      reason = ui::tr(S::kExportNoPipeline);
+    } else if (kind.form == ExportForm::kViewJson && !can_draw_view()) {
+      reason = ui::tr(S::kExportNoFigures);
     }
+    offer.reasons.push_back(std::move(reason));
   }
-  if (ui::pressed(ui::Key::kF6)) {
-    cycle_panels();
-  }
-  if (ui::pressed(ui::Key::kEscape, false) && !ui::text_is_edited()) {
-    escape();
-  }
+  return offer;
 }
 
-void Shell::cycle_panels() {
-  if (!session_.has_scenario()) {
-    return;
-  }
-  const std::string_view now = ui::focused_window();
-  const auto at = std::find(kPanels.begin(), kPanels.end(), now);
-  const auto index = static_cast<std::size_t>(at - kPanels.begin());
-  const bool back = (ui::modifiers_held() & ui::kShift) != 0;
-  const std::size_t next =
-      at == kPanels.end() ? 2 : (index + (back ? kPanels.size() - 1 : 1)) % kPanels.size();
-  ImGui::SetWindowFocus(kPanels[next]);
+void Shell::show_export() {
+  dialogs_.show_export(export_offer());
 }
 
-void Shell::escape() {
-  if (session_.selection || session_.area) {
-    session_.selection.reset();
-    session_.area.reset();
+void Shell::carry_out(const ExportDialog::Wish& wish) {
+  views::View& view = *views_[view_];
+  const DocumentPtr document = session_.document();
+  if (wish.form == ExportForm::kPng) {
+    desk_.write_picture(wish.path);
+  } else if (document == nullptr) {
+    dialogs_.show_error(ui::tr(S::kExportNothing));
+  } else if (wish.form == ExportForm::kSvg || wish.form == ExportForm::kActionsCsv) {
+    const views::ViewContext context{session_, document};
+    const bool svg = wish.form == ExportForm::kSvg;
+    desk_.write(wish.path,
+                text_writer(svg ? view.svg(context) : view.actions_csv(context), wish.path));
+  } else if (wish.form == ExportForm::kViewJson) {
+    const std::string text = views::json_text(view, {session_, document});
+    if (text.empty()) {
+      dialogs_.show_error(ui::tr(S::kExportNoFigures));
+    } else {
+      desk_.write(wish.path, text_writer(text, wish.path));
+    }
+  } else {
+    desk_.write(wish.path, trace_writer(wish.form, document, wish.path));
   }
 }
 

@@ -2,6 +2,7 @@
 // figures on the right, splitters between, dialogs in front.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <string>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "visualizer/app/dialogs.h"
+#include "visualizer/app/file_desk.h"
 #include "visualizer/app/imported_panel.h"
 #include "visualizer/app/scenario_panel.h"
 #include "visualizer/app/session.h"
@@ -25,6 +27,16 @@ class Shell {
   /// Everything between ImGui's NewFrame and Render.
   void draw();
 
+  /// Before NewFrame: what was drawn last is whole then.
+  void before_frame();
+
+  /// Opens a path; asks first what shall become of edits.
+  void open(const std::string& path);
+  /// Ends the program; asks first.
+  void quit();
+  /// "ddp.json * - Lockstep": the star is for edits that no file has.
+  std::string title() const;
+
   /// False when there is no view of this id.
   bool show_view(std::string_view id);
   const views::View& view() const { return *views_[view_]; }
@@ -33,12 +45,23 @@ class Shell {
   bool wants_to_quit() const { return quit_; }
 
  private:
+  // The windows that F6 goes through.
+  static constexpr const char* kTop = "##top";
+  static constexpr const char* kLeft = "##left";
+  static constexpr const char* kCentre = "##centre";
+  static constexpr const char* kBottom = "##bottom";
+  static constexpr const char* kRight = "##right";
+  static constexpr const char* kStatus = "##status";
+  static constexpr std::array<const char*, 6> kPanels{
+      kTop, kLeft, kCentre, kBottom, kRight, kStatus};
+
   struct Places {
     ui::Rect top;
     ui::Rect left;
     ui::Rect centre;
     ui::Rect bottom;
     ui::Rect right;
+    ui::Rect status;  ///< empty when there is nothing to say
   };
 
   Places places() const;
@@ -61,6 +84,14 @@ class Shell {
   void splitters(const Places& at);
   void splitter(const char* id, const ui::Rect& place, bool vertical, float& share, float sign);
   void show_text();
+  void show_view_at(std::size_t index);
+  ExportOffer export_offer();
+  void show_export();
+  void carry_out(const ExportDialog::Wish& wish);
+  void status_line(const ui::Rect& place);
+  void add_file_commands(std::vector<Command>& commands);
+  /// Something is open, and shown.
+  bool working() const { return !session_.at_home(); }
   /// Whether the current view has something to show.
   bool can_draw_view() const;
 
@@ -71,6 +102,7 @@ class Shell {
   ScenarioPanel scenario_panel_;
   ImportedPanel imported_panel_;
   Dialogs dialogs_;
+  FileDesk desk_;
   void show_open(bool baseline);
 
   bool opens_baseline_ = false;  ///< what the dialog's file is for

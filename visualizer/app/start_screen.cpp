@@ -88,7 +88,8 @@ void recent(const Settings& settings, const std::function<void(const std::string
 void draw_start_screen(const Session& session,
                        const Settings& settings,
                        const std::function<void(const std::string&)>& open,
-                       const std::function<void()>& browse) {
+                       const std::function<void()>& browse,
+                       const std::function<void()>& back) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float width = std::min(room.x, ui::scaled(820));
   ImGui::SetCursorPosX(ImGui::GetCursorPosX() + (room.x - width) / 2);
@@ -98,6 +99,13 @@ void draw_start_screen(const Session& session,
   ImGui::TextWrapped("%s", ui::tr(S::kStartTitle));
   ImGui::PopFont();
   muted(ui::tr(S::kStartIntro));
+  if (session.has_scenario()) {
+    ImGui::Dummy(ImVec2(1, ui::scaled(8)));
+    if (ImGui::Button(fmt::format("{}##back", ui::trf(S::kBackTo, session.name())).c_str())) {
+      back();
+    }
+    ui::tag("start.back", session.name());
+  }
   examples(open);
   ImGui::Dummy(ImVec2(1, ui::scaled(8)));
   if (ImGui::Button(fmt::format("{}...##browse", ui::tr(S::kOpenTitle)).c_str())) {

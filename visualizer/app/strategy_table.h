@@ -1,13 +1,15 @@
 // StrategyTable: the usual strategies for a scenario's model and devices, planned and simulated one
-// after the other on the worker; the table fills while one looks.
+// after the other on the worker; the table fills while one looks. Rows whose scenario is the same
+// as in the table before are taken from it: an edit of the strategy changes the first row only.
 //
-//     table = std::make_shared<StrategyTable>(document->scenario, session.revision());
+//     table = std::make_shared<StrategyTable>(document->scenario, session.revision(), table.get());
 //     session.add(table);
 //     if (table->done() != seen) { outcomes = table->outcomes(); ... }
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -28,8 +30,8 @@ Scenario with_usual_strategy(const Scenario& scenario, const std::string& words)
 
 class StrategyTable : public Errand {
  public:
-  /// `scenario` is resolved and legal; `generation` tells tables apart.
-  StrategyTable(Scenario scenario, std::uint64_t generation);
+  /// `scenario` is resolved and legal; `generation` tells tables apart; `before` may be null.
+  StrategyTable(Scenario scenario, std::uint64_t generation, const StrategyTable* before = nullptr);
 
   std::uint64_t generation() const { return generation_; }
   const std::vector<std::string>& words() const { return words_; }
@@ -38,9 +40,17 @@ class StrategyTable : public Errand {
   bool finished() const { return done() == words_.size(); }
   std::vector<StrategyOutcome> outcomes() const;
 
-  bool step() override;
+  /// How many rows were planned and simulated here, and not taken from the table before.
+  std::size_t simulated() const { return simulated_; }
+
+  bool step(const Checkpoint& checkpoint) override;
 
  private:
+  static std::string key_of(Scenario scenario);
+  StrategyOutcome outcome_of(const std::string& words,
+                             const Scenario& scenario,
+                             const Checkpoint& checkpoint);
+
   Scenario scenario_;
   Scenario base_;  ///< with the shared batch
   std::int64_t devices_;
@@ -48,7 +58,11 @@ class StrategyTable : public Errand {
   std::vector<std::string> words_;
   mutable std::mutex mutex_;
   std::vector<StrategyOutcome> outcomes_;
+  // By scenario, as text.
+  std::map<std::string, StrategyOutcome> known_;  ///< of the table before
+  std::map<std::string, StrategyOutcome> kept_;   ///< of this one
   std::atomic<std::size_t> done_ = 0;
+  std::atomic<std::size_t> simulated_ = 0;
 };
 
 }  // namespace lockstep::app

@@ -9,6 +9,17 @@
 #include "core/error.h"
 
 namespace lockstep::app {
+namespace {
+
+/// A request that is younger goes on when a newer one comes: whoever drags a slider wants to see
+/// what lies between.
+constexpr std::chrono::milliseconds kGrace(100);
+
+[[noreturn]] void interrupt() {
+  throw InterruptedError("worker", "no longer wanted");
+}
+
+}  // namespace
 
 Worker::Worker() : thread_([this] { run(); }) {}
 
@@ -16,6 +27,7 @@ Worker::~Worker() {
   {
     const std::lock_guard lock(mutex_);
     quit_ = true;
+    stop_ = true;
     next_.reset();
   }
   changed_.notify_all();
@@ -26,8 +38,25 @@ void Worker::ask(Request request) {
   {
     const std::lock_guard lock(mutex_);
     next_ = std::move(request);
+    newer_ = true;
   }
   changed_.notify_all();
+}
+
+void Worker::cancel() {
+  {
+    const std::lock_guard lock(mutex_);
+    next_.reset();
+    newer_ = false;
+    stop_ = running_;
+  }
+  changed_.notify_all();
+}
+
+double Worker::seconds() const {
+  const std::lock_guard lock(mutex_);
+  return running_ ? std::chrono::duration<double>(std::chrono::steady_clock::now() - since_).count()
+                  : 0;
 }
 
 void Worker::add(const std::shared_ptr<Errand>& errand) {
@@ -76,12 +105,17 @@ void Worker::run() {
 
 void Worker::run_request(std::unique_lock<std::mutex>& lock) {
   const Request request = *std::exchange(next_, std::nullopt);
+  newer_ = false;
   running_ = true;
+  since_ = std::chrono::steady_clock::now();
   lock.unlock();
-  Result result = answer(request);
+  std::optional<Result> result = answer(request);
   lock.lock();
-  result_ = std::move(result);
+  if (result && !stop_) {
+    result_ = std::move(result);
+  }
   running_ = false;
+  stop_ = quit_;
 }
 
 void Worker::run_errand(std::unique_lock<std::mutex>& lock) {
@@ -90,7 +124,11 @@ void Worker::run_errand(std::unique_lock<std::mutex>& lock) {
   bool more = false;
   if (errand != nullptr) {
     lock.unlock();
-    more = errand->step();
+    try {
+      more = errand->step([&] { check_errand(errand); });
+    } catch (const InterruptedError&) {
+      more = true;  // forgotten at its next turn if nobody wants it
+    }
     errand.reset();
     lock.lock();
   }
@@ -102,8 +140,8 @@ void Worker::run_errand(std::unique_lock<std::mutex>& lock) {
 namespace {
 
 /// What a path holds, simulated where it is only a scenario.
-DocumentPtr document_of(const std::string& path) {
-  Opened opened = open_path(path);
+DocumentPtr document_of(const std::string& path, const Checkpoint& checkpoint) {
+  Opened opened = open_path(path, checkpoint);
   if (opened.document != nullptr && opened.document->imported != nullptr) {
     throw BadInputError("open",
                         fmt::format("{}: the trace of another tool has no plan to compare by; the "
@@ -111,37 +149,55 @@ DocumentPtr document_of(const std::string& path) {
                                     path));
   }
   return opened.document != nullptr ? std::move(opened.document)
-                                    : simulate_document(opened.scenario);
+                                    : simulate_document(opened.scenario, checkpoint);
 }
 
 }  // namespace
 
+void Worker::check_request() const {
+  if (stop_ || (newer_ && std::chrono::steady_clock::now() - since_ > kGrace)) {
+    interrupt();
+  }
+}
+
+void Worker::check_errand(const std::shared_ptr<Errand>& errand) const {
+  if (stop_ || newer_ || errand.use_count() == 1) {
+    interrupt();
+  }
+}
+
 /// Whatever goes wrong is a sentence for a dialog: the window goes on.
-Result Worker::answer(const Request& request) {
+std::optional<Result> Worker::answer(const Request& request) {
   Result result{.number = request.number, .path = request.path};
+  const Checkpoint checkpoint = [this] { check_request(); };
   try {
     Scenario scenario = request.scenario;
     result.document = request.document;
     if (!request.path.empty()) {
-      Opened opened = open_path(request.path);
+      Opened opened = open_path(request.path, checkpoint);
       if (opened.record != nullptr) {
         result.record = std::move(opened.record);
         return result;
       }
       scenario = opened.scenario;
       result.opened = std::move(opened.scenario);
+      result.file = std::move(opened.file);
       result.document = std::move(opened.document);
     }
     if (result.document == nullptr && validate(resolved(scenario)).empty()) {
-      result.document = simulate_document(scenario);
+      result.document = simulate_document(scenario, checkpoint);
     }
     if (!request.baseline.empty()) {
-      result.baseline = document_of(request.baseline);
+      result.baseline = document_of(request.baseline, checkpoint);
     }
+  } catch (const InterruptedError&) {
+    return std::nullopt;
   } catch (const std::bad_alloc&) {
     result.error = "[memory] this machine has not enough of it for that";
+    result.failure = std::current_exception();
   } catch (const std::exception& error) {
     result.error = error.what();
+    result.failure = std::current_exception();
   }
   return result;
 }

@@ -3,8 +3,7 @@
 #include <cfloat>
 #include <utility>
 
-#include "core/check.h"
-#include "visualizer/shot/rasteriser.h"
+#include "visualizer/shot/picture.h"
 #include "visualizer/ui/compat.h"
 
 namespace lockstep::shot {
@@ -61,17 +60,7 @@ void Headless::settle() {
 }
 
 Image Headless::picture() const {
-  ImGuiIO& io = ImGui::GetIO();
-  const ImDrawData* data = ImGui::GetDrawData();
-  LOCKSTEP_CHECK(data != nullptr && data->Valid, "no frame was drawn");
-  Texture texture;
-  unsigned char* alpha = nullptr;
-  io.Fonts->GetTexDataAsAlpha8(&alpha, &texture.width, &texture.height);
-  texture.alpha = alpha;
-  Image image(
-      static_cast<int>(io.DisplaySize.x), static_cast<int>(io.DisplaySize.y), {0, 0, 0, 255});
-  rasterise(*data, texture, image);
-  return image;
+  return take_picture();
 }
 
 }  // namespace lockstep::shot

@@ -1,5 +1,7 @@
 #include "visualizer/shot/shot.h"
 
+#include <exception>
+
 #include <fmt/format.h>
 
 #include "core/error.h"
@@ -31,13 +33,11 @@ void open(Headless& headless, const std::string& path, const std::string& baseli
   app::Session& session = headless.app().session();
   session.open(path, baseline);
   session.settle();
-  if (!session.error().empty()) {
-    throw BadInputError("open", session.error());
+  if (session.failure() != nullptr) {
+    std::rethrow_exception(session.failure());
   }
+  require_valid(resolved(session.scenario()));
   headless.settle();
-  if (!session.problems().empty()) {
-    throw BadInputError("scenario", session.problems().one_line());
-  }
 }
 
 }  // namespace
@@ -52,10 +52,6 @@ void take_shot(const ViewOptions& options) {
   show_view(headless.app().shell(), compare ? "compare" : options.view);
   if (!options.file.empty()) {
     // Here, not in a dialog: whoever asked for a picture wants to know why there is none.
-    const app::Opened opened = app::open_path(options.file);
-    if (opened.document == nullptr && opened.record == nullptr) {
-      require_valid(resolved(opened.scenario));
-    }
     open(headless, options.file, options.baseline);
     show_view(headless.app().shell(), compare ? "compare" : options.view);
   } else if (options.view == kStepsView) {

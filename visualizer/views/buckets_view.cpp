@@ -9,6 +9,7 @@
 
 #include "core/report_text.h"
 #include "visualizer/models/buckets_text.h"
+#include "visualizer/models/view_json.h"
 #include "visualizer/ui/compat.h"
 #include "visualizer/ui/plot.h"
 #include "visualizer/ui/state.h"
@@ -540,6 +541,12 @@ void BucketsView::draw(ViewContext& context, bool has_keys) {
 std::string BucketsView::text(const ViewContext& context) {
   use(context.document);
   return view::buckets_text(*buckets_, context.session.cursor);
+}
+
+bool BucketsView::json(JsonWriter& json, const ViewContext& context) {
+  use(context.document);
+  view::write_buckets(json, *buckets_, context.cursor_in_step());
+  return true;
 }
 
 // ---- Details ------------------------------------------------------------------------------------

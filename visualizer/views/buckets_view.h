@@ -25,6 +25,7 @@ class BucketsView : public View {
   ui::S about() const override { return ui::S::kBucketsAbout; }
   void draw(ViewContext& context, bool has_keys) override;
   std::string text(const ViewContext& context) override;
+  bool json(JsonWriter& json, const ViewContext& context) override;
   view::DetailLines details(const ViewContext& context) override;
   void draw_details(ViewContext& context) override;
   std::vector<KeyHelp> keys() const override;

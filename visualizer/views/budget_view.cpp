@@ -8,6 +8,7 @@
 #include "core/report_text.h"
 #include "visualizer/models/budget_text.h"
 #include "visualizer/models/memory_stack_text.h"
+#include "visualizer/models/view_json.h"
 #include "visualizer/ui/compat.h"
 #include "visualizer/ui/reasons.h"
 #include "visualizer/ui/state.h"
@@ -96,7 +97,7 @@ std::string bar_title(const BudgetBar& bar) {
 void BudgetView::use(const ViewContext& context) {
   if (context.document != document_) {
     document_ = context.document;
-    table_ = std::make_shared<app::StrategyTable>(document_->scenario, ++generation_);
+    table_ = std::make_shared<app::StrategyTable>(document_->scenario, ++generation_, table_.get());
     context.session.add(table_);
     seen_ = 0;
     choose(0);
@@ -106,6 +107,15 @@ void BudgetView::use(const ViewContext& context) {
     outcomes_ = table_->outcomes();
     budget_ = std::make_unique<view::Budget>(outcomes_);
     choose(std::min(row_, table_->words().size() - 1));
+  }
+}
+
+/// Nobody looks: what is not known yet is found out when somebody does again.
+void BudgetView::hide() {
+  if (table_ != nullptr && !table_->finished()) {
+    table_ = std::make_shared<app::StrategyTable>(
+        document_->scenario, ++generation_, table_.get());  // keeps the rows, wants no more
+    document_.reset();
   }
 }
 
@@ -493,6 +503,15 @@ void BudgetView::tooltip(const SegmentRef& at) const {
 std::string BudgetView::text(const ViewContext& context) {
   use(context);
   return budget_ == nullptr ? ui::tr(S::kBudgetComputing) : view::budget_text(*budget_);
+}
+
+bool BudgetView::json(JsonWriter& json, const ViewContext& context) {
+  use(context);
+  if (budget_ == nullptr || !table_->finished()) {
+    return false;
+  }
+  view::write_budget(json, *budget_);
+  return true;
 }
 
 std::vector<KeyHelp> BudgetView::keys() const {

@@ -21,8 +21,11 @@ class BudgetView : public View {
   ui::S about() const override { return ui::S::kBudgetAbout; }
   void draw(ViewContext& context, bool has_keys) override;
   std::string text(const ViewContext& context) override;
+  bool json(JsonWriter& json, const ViewContext& context) override;
   view::DetailLines details(const ViewContext& context) override;
   std::vector<KeyHelp> keys() const override;
+  void hide() override;
+  std::shared_ptr<const app::StrategyTable> table() const { return table_; }
 
  private:
   struct SegmentRef {

@@ -9,6 +9,7 @@
 #include "core/names.h"
 #include "visualizer/models/comparison_text.h"
 #include "visualizer/models/timeline_text.h"
+#include "visualizer/models/view_json.h"
 #include "visualizer/ui/compat.h"
 #include "visualizer/ui/state.h"
 
@@ -486,6 +487,16 @@ std::string CompareView::text(const ViewContext& context) {
   options.b_name = name_of(*compared_->b);
   options.most = 30;
   return view::comparison_text(*compared_->comparison, options);
+}
+
+bool CompareView::json(JsonWriter& json, const ViewContext& context) {
+  if (!use(context)) {
+    return false;
+  }
+  json.field("a", name_of(*compared_->a));
+  json.field("b", name_of(*compared_->b));
+  view::write_comparison(json, *compared_->comparison);
+  return true;
 }
 
 std::vector<KeyHelp> CompareView::keys() const {

@@ -21,8 +21,10 @@ class CompareView : public View {
   const char* id() const override { return "compare"; }
   ui::S title() const override { return ui::S::kCompare; }
   ui::S about() const override { return ui::S::kCompareAbout; }
+  bool is_of_one_step() const override { return false; }
   void draw(ViewContext& context, bool has_keys) override;
   std::string text(const ViewContext& context) override;
+  bool json(JsonWriter& json, const ViewContext& context) override;
   view::DetailLines details(const ViewContext& context) override;
   void draw_details(ViewContext& context) override;
   std::vector<KeyHelp> keys() const override;

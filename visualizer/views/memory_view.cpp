@@ -8,6 +8,7 @@
 
 #include "core/report_text.h"
 #include "visualizer/models/memory_stack_text.h"
+#include "visualizer/models/view_json.h"
 #include "visualizer/ui/compat.h"
 #include "visualizer/ui/state.h"
 #include "visualizer/views/play_bar.h"
@@ -85,6 +86,12 @@ void MemoryView::draw(ViewContext& context, bool has_keys) {
 std::string MemoryView::text(const ViewContext& context) {
   use(context.document);
   return view::memory_stack_text(*stack_, context.session.cursor);
+}
+
+bool MemoryView::json(JsonWriter& json, const ViewContext& context) {
+  use(context.document);
+  view::write_memory_stack(json, *stack_, context.cursor_in_step());
+  return true;
 }
 
 void MemoryView::draw_rows() const {

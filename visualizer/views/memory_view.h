@@ -21,6 +21,7 @@ class MemoryView : public View {
   ui::S about() const override { return ui::S::kMemoryAbout; }
   void draw(ViewContext& context, bool has_keys) override;
   std::string text(const ViewContext& context) override;
+  bool json(JsonWriter& json, const ViewContext& context) override;
   void draw_details(ViewContext& context) override;
   std::vector<KeyHelp> keys() const override;
 

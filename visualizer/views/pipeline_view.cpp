@@ -13,6 +13,7 @@
 #include "core/report_text.h"
 #include "visualizer/models/pipeline_grid_text.h"
 #include "visualizer/models/timeline_text.h"
+#include "visualizer/models/view_json.h"
 #include "visualizer/ui/compat.h"
 #include "visualizer/ui/state.h"
 
@@ -300,9 +301,6 @@ void PipelineView::handle_edit_keys(ViewContext& context) {
   if (ui::typed('i')) {
     ui::state().tags.want_focus("pipeline.path");
   }
-  if (ui::typed('e') && !path_.empty()) {
-    export_csv();
-  }
 }
 
 void PipelineView::handle_keys(ViewContext& context) {
@@ -579,6 +577,26 @@ std::string PipelineView::text(const ViewContext& context) {
   return shows_real() ? view::pipeline_text(
                             document_->scenario, document_->plan, document_->shown_step(), {})
                       : view::pipeline_grid_text(grid(), formula(), {});
+}
+
+bool PipelineView::json(JsonWriter& json, const ViewContext& context) {
+  use(context.document);
+  if (!why_empty_.empty()) {
+    return false;
+  }
+  view::write_pipeline(
+      json,
+      real_,
+      view::pipeline_grid(compute_only(pipeline_schedule(document_->scenario)), UnitCosts{}),
+      view::bubble_formula(document_->scenario));
+  return true;
+}
+
+/// Of the schedule under the hand while one edits.
+std::string PipelineView::actions_csv(const ViewContext& context) {
+  use(context.document);
+  const std::optional<PipelineEdit>& shown = mode_ == Mode::kEdit ? edit_ : given_;
+  return shown ? shown->csv() : "";
 }
 
 // ---- Details ------------------------------------------------------------------------------------

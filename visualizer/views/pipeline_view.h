@@ -21,6 +21,8 @@ class PipelineView : public View {
   ui::S about() const override { return ui::S::kPipeAbout; }
   void draw(ViewContext& context, bool has_keys) override;
   std::string text(const ViewContext& context) override;
+  bool json(JsonWriter& json, const ViewContext& context) override;
+  std::string actions_csv(const ViewContext& context) override;
   view::DetailLines details(const ViewContext& context) override;
   void draw_details(ViewContext& context) override;
   std::vector<KeyHelp> keys() const override;

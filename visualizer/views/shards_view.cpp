@@ -10,6 +10,7 @@
 
 #include "core/report_text.h"
 #include "visualizer/models/shards_text.h"
+#include "visualizer/models/view_json.h"
 #include "visualizer/ui/compat.h"
 #include "visualizer/ui/plot.h"
 #include "visualizer/ui/state.h"
@@ -446,6 +447,12 @@ void ShardsView::draw(ViewContext& context, bool has_keys) {
 std::string ShardsView::text(const ViewContext& context) {
   use(context.document);
   return view::shards_text(shards(), *memory_, context.session.cursor);
+}
+
+bool ShardsView::json(JsonWriter& json, const ViewContext& context) {
+  use(context.document);
+  view::write_shards(json, shards(), context.cursor_in_step());
+  return true;
 }
 
 // ---- Details ------------------------------------------------------------------------------------

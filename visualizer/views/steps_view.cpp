@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/report_text.h"
 #include "visualizer/models/collective_steps_text.h"
+#include "visualizer/models/view_json.h"
 #include "visualizer/ui/compat.h"
 #include "visualizer/ui/state.h"
 
@@ -607,6 +608,15 @@ std::string StepsView::text(const ViewContext& context) {
   }
   const std::string& error = context.session.record_error();
   return (error.empty() ? std::string(ui::tr(S::kStepsRunning)) : error) + "\n";
+}
+
+bool StepsView::json(JsonWriter& json, const ViewContext& context) {
+  use(context.session);
+  if (!steps_) {
+    return false;
+  }
+  view::write_collective(json, *steps_);
+  return true;
 }
 
 view::DetailLines StepsView::details(const ViewContext&) {

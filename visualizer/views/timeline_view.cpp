@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "visualizer/models/timeline_svg.h"
 #include "visualizer/models/timeline_text.h"
+#include "visualizer/models/view_json.h"
 #include "visualizer/ui/state.h"
 
 namespace lockstep::views {
@@ -117,6 +119,23 @@ std::string TimelineView::text(const ViewContext& context) {
   view::TimelineTextOptions options;
   options.utf8 = false;  // the window's font has no block characters
   return view::timeline_text(context.document->plan, context.document->shown_step(), options);
+}
+
+bool TimelineView::json(JsonWriter& json, const ViewContext& context) {
+  if (context.document->imported != nullptr) {
+    return false;
+  }
+  const TraceStep& step = context.document->shown_step();
+  view::write_timeline(json, {context.document->plan, step, view::usual_ranks(step, kMostRanks)});
+  return true;
+}
+
+std::string TimelineView::svg(const ViewContext& context) {
+  if (context.document->imported != nullptr) {
+    return "";
+  }
+  const TraceStep& step = context.document->shown_step();
+  return view::timeline_svg({context.document->plan, step, view::usual_ranks(step, kMostRanks)});
 }
 
 view::DetailLines TimelineView::details(const ViewContext& context) {

@@ -22,6 +22,9 @@ class TimelineView : public View {
   bool needs_plan() const override { return false; }
   void draw(ViewContext& context, bool has_keys) override;
   std::string text(const ViewContext& context) override;
+  bool json(JsonWriter& json, const ViewContext& context) override;
+  bool has_svg() const override { return true; }
+  std::string svg(const ViewContext& context) override;
   view::DetailLines details(const ViewContext& context) override;
   void draw_details(ViewContext& context) override;
   std::vector<KeyHelp> keys() const override;

@@ -6,6 +6,22 @@
 
 namespace lockstep::views {
 
+std::string json_text(View& view, const ViewContext& context) {
+  JsonWriter json;
+  json.begin_object();
+  json.field("schema_version", 1);
+  json.field("view", view.id());
+  if (context.document->imported == nullptr && view.is_of_one_step()) {
+    const TraceStep& step = context.document->shown_step();
+    json.field("step_time_ns", step.end - step.begin);
+  }
+  if (!view.json(json, context)) {
+    return "";
+  }
+  json.end_object();
+  return json.text();
+}
+
 void View::draw_details(ViewContext& context) {
   const view::DetailLines lines = details(context);
   if (lines.empty()) {

@@ -6,9 +6,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "core/io/json_writer.h"
 #include "visualizer/app/session.h"
 #include "visualizer/models/lanes.h"
 #include "visualizer/ui/strings.h"
@@ -19,6 +21,12 @@ namespace lockstep::views {
 struct ViewContext {
   app::Session& session;
   app::DocumentPtr document;  ///< never null
+
+  /// The time that all views point at, since the step's begin.
+  std::optional<Nanoseconds> cursor_in_step() const {
+    return session.cursor ? std::optional(*session.cursor - document->shown_step().begin)
+                          : std::nullopt;
+  }
 };
 
 /// A line of the keyboard map.
@@ -38,6 +46,8 @@ class View {
   virtual ui::S about() const = 0;
   /// False for what can also show a trace without a plan (Document::imported).
   virtual bool needs_plan() const { return true; }
+  /// False for what shows more than a step, or none.
+  virtual bool is_of_one_step() const { return true; }
   /// Into the current window, all of its content region. Keys are the view's when `has_keys`.
   virtual void draw(ViewContext& context, bool has_keys) = 0;
   /// The same as text, for the T key.
@@ -47,7 +57,21 @@ class View {
   /// Below the centre: details() as a table, unless the view has something better.
   virtual void draw_details(ViewContext& context);
   virtual std::vector<KeyHelp> keys() const { return {}; }
+  /// Another one is shown from now on.
+  virtual void hide() {}
+
+  // Files of the view.
+  /// Fields into an open object, as `lockstep show VIEW --json` has them; false when it has none.
+  virtual bool json(JsonWriter&, const ViewContext&) { return false; }
+  virtual bool has_svg() const { return false; }
+  /// An SVG document, or "".
+  virtual std::string svg(const ViewContext&) { return ""; }
+  /// The schedule as PyTorch's action CSV, or "".
+  virtual std::string actions_csv(const ViewContext&) { return ""; }
 };
+
+/// As `lockstep show VIEW --json`; "" when the view has no figures.
+std::string json_text(View& view, const ViewContext& context);
 
 /// All views, in the order of the keys 1 to 9.
 std::vector<std::unique_ptr<View>> make_views();

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-namespace lockstep::cli {
+namespace lockstep {
 
 class JsonWriter {
  public:
@@ -55,4 +55,4 @@ class JsonWriter {
   std::vector<bool> filled_;  ///< by open bracket: it has a value
 };
 
-}  // namespace lockstep::cli
+}  // namespace lockstep

@@ -1,14 +1,14 @@
 // JSON of the views in which ranks stand side by side: pipeline, two steps, collective.
 #include <string>
 
-#include "cli/show_json.h"
+#include "visualizer/models/view_json.h"
 
-namespace lockstep::cli {
+namespace lockstep::view {
 namespace {
 
-void write_cell(JsonWriter& json, const view::PipelineCell& cell, std::int64_t begin) {
+void write_cell(JsonWriter& json, const PipelineCell& cell, std::int64_t begin) {
   json.begin_object();
-  json.field("kind", std::string(1, view::letter_of(cell.kind)));
+  json.field("kind", std::string(1, letter_of(cell.kind)));
   json.field("stage", cell.stage);
   json.field("chunk", cell.chunk);
   json.field("microbatch", cell.microbatch);
@@ -18,7 +18,7 @@ void write_cell(JsonWriter& json, const view::PipelineCell& cell, std::int64_t b
   json.end_object();
 }
 
-void write_row(JsonWriter& json, const view::PipelineGrid& grid, const view::PipelineRow& row) {
+void write_row(JsonWriter& json, const PipelineGrid& grid, const PipelineRow& row) {
   json.begin_object();
   json.field("coordinate", row.coordinate);
   json.field("rank", row.rank);
@@ -28,12 +28,12 @@ void write_row(JsonWriter& json, const view::PipelineGrid& grid, const view::Pip
   json.field("peak_live", row.peak_live);
   json.field("peak_activation_bytes", row.peak_activation_bytes);
   json.begin_array("cells");
-  for (const view::PipelineCell& cell : row.cells) {
+  for (const PipelineCell& cell : row.cells) {
     write_cell(json, cell, grid.begin);
   }
   json.end_array();
   json.begin_array("live");
-  for (const view::LiveChange& it : row.live) {
+  for (const LiveChange& it : row.live) {
     json.begin_object();
     json.field("time", it.time - grid.begin);
     json.field("count", it.count);
@@ -43,7 +43,7 @@ void write_row(JsonWriter& json, const view::PipelineGrid& grid, const view::Pip
   json.end_object();
 }
 
-void write_grid(JsonWriter& json, const char* key, const view::PipelineGrid& grid) {
+void write_grid(JsonWriter& json, const char* key, const PipelineGrid& grid) {
   json.begin_object(key);
   json.field("ticks_per_unit", grid.ticks_per_unit);  // 0: times are nanoseconds
   json.field("length", grid.length());
@@ -51,16 +51,16 @@ void write_grid(JsonWriter& json, const char* key, const view::PipelineGrid& gri
   json.field("chunks", grid.chunks);
   json.field("microbatches", grid.microbatches);
   json.begin_array("rows");
-  for (const view::PipelineRow& row : grid.rows) {
+  for (const PipelineRow& row : grid.rows) {
     write_row(json, grid, row);
   }
   json.end_array();
   json.end_object();
 }
 
-void write_sums(JsonWriter& json, const char* key, const std::vector<view::SumDifference>& sums) {
+void write_sums(JsonWriter& json, const char* key, const std::vector<SumDifference>& sums) {
   json.begin_array(key);
-  for (const view::SumDifference& it : sums) {
+  for (const SumDifference& it : sums) {
     json.begin_object();
     json.field("name", it.name);
     json.field("a_ns", it.a);
@@ -70,7 +70,7 @@ void write_sums(JsonWriter& json, const char* key, const std::vector<view::SumDi
   json.end_array();
 }
 
-void write_lone(JsonWriter& json, const view::LoneOperation& it, const std::string& name) {
+void write_lone(JsonWriter& json, const LoneOperation& it, const std::string& name) {
   json.begin_object();
   json.field("name", name);
   json.field("rank", it.rank);
@@ -79,17 +79,17 @@ void write_lone(JsonWriter& json, const view::LoneOperation& it, const std::stri
   json.end_object();
 }
 
-std::vector<int> ranks_in(view::RankSet set, int ranks) {
+std::vector<int> ranks_in(RankSet set, int ranks) {
   std::vector<int> members;
   for (int rank = 0; rank < ranks; ++rank) {
-    if ((set & view::set_of(rank)) != 0) {
+    if ((set & set_of(rank)) != 0) {
       members.push_back(rank);
     }
   }
   return members;
 }
 
-void write_move(JsonWriter& json, const view::StepMove& move, int ranks) {
+void write_move(JsonWriter& json, const StepMove& move, int ranks) {
   json.begin_object();
   json.field("src", move.src);
   json.field("dst", move.dst);
@@ -103,9 +103,9 @@ void write_move(JsonWriter& json, const view::StepMove& move, int ranks) {
 }  // namespace
 
 void write_pipeline(JsonWriter& json,
-                    const view::PipelineGrid& real,
-                    const view::PipelineGrid& ideal,
-                    const std::optional<view::BubbleFormula>& formula) {
+                    const PipelineGrid& real,
+                    const PipelineGrid& ideal,
+                    const std::optional<BubbleFormula>& formula) {
   if (formula) {
     json.begin_object("formula");
     json.field("schedule", formula->schedule);
@@ -118,7 +118,7 @@ void write_pipeline(JsonWriter& json,
   write_grid(json, "unit_time", ideal);
 }
 
-void write_comparison(JsonWriter& json, const view::Comparison& comparison) {
+void write_comparison(JsonWriter& json, const Comparison& comparison) {
   json.field("a_ns", comparison.a_length());
   json.field("b_ns", comparison.b_length());
   json.field("same_plan", comparison.same_plan());
@@ -126,7 +126,7 @@ void write_comparison(JsonWriter& json, const view::Comparison& comparison) {
   write_sums(json, "split", comparison.split());
   write_sums(json, "families", comparison.families());
   json.begin_array("differences");
-  for (const view::OperationDifference& it : comparison.differences()) {
+  for (const OperationDifference& it : comparison.differences()) {
     json.begin_object();
     json.field("name", comparison.name_of(it));
     json.field("rank", it.rank);
@@ -137,18 +137,18 @@ void write_comparison(JsonWriter& json, const view::Comparison& comparison) {
   }
   json.end_array();
   json.begin_array("only_a");
-  for (const view::LoneOperation& it : comparison.only_a()) {
+  for (const LoneOperation& it : comparison.only_a()) {
     write_lone(json, it, comparison.name_of_a(it));
   }
   json.end_array();
   json.begin_array("only_b");
-  for (const view::LoneOperation& it : comparison.only_b()) {
+  for (const LoneOperation& it : comparison.only_b()) {
     write_lone(json, it, comparison.name_of_b(it));
   }
   json.end_array();
 }
 
-void write_collective(JsonWriter& json, const view::CollectiveSteps& steps) {
+void write_collective(JsonWriter& json, const CollectiveSteps& steps) {
   const CollectiveRecord& head = steps.head();
   json.field("collective", name_of(head.collective));
   json.field("algorithm", head.algorithm);
@@ -157,7 +157,7 @@ void write_collective(JsonWriter& json, const view::CollectiveSteps& steps) {
   json.field("time_ns", head.time);
   json.field("phases", std::vector<int>(steps.phases().begin(), steps.phases().end()));
   json.begin_array("chunks");
-  for (const view::StepChunk& it : steps.chunks()) {
+  for (const StepChunk& it : steps.chunks()) {
     json.begin_object();
     json.field("begin", it.begin);
     json.field("bytes", it.bytes);
@@ -165,11 +165,11 @@ void write_collective(JsonWriter& json, const view::CollectiveSteps& steps) {
   }
   json.end_array();
   json.begin_array("steps");
-  for (const view::CollectiveStep& step : steps.steps()) {
+  for (const CollectiveStep& step : steps.steps()) {
     json.begin_object();
     json.field("reduces", step.reduces);
     json.begin_array("moves");
-    for (const view::StepMove& move : step.moves) {
+    for (const StepMove& move : step.moves) {
       write_move(json, move, steps.ranks());
     }
     json.end_array();
@@ -188,4 +188,4 @@ void write_collective(JsonWriter& json, const view::CollectiveSteps& steps) {
   json.field("problems", steps.problems());
 }
 
-}  // namespace lockstep::cli
+}  // namespace lockstep::view

@@ -1,8 +1,8 @@
-#include "cli/show_json.h"
+#include "visualizer/models/view_json.h"
 
 #include <string>
 
-namespace lockstep::cli {
+namespace lockstep::view {
 namespace {
 
 std::int64_t number(std::size_t value) {
@@ -17,7 +17,7 @@ void write_by_category(JsonWriter& json, const char* key, const CategoryBytes& b
   json.end_object();
 }
 
-void write_launch(JsonWriter& json, const view::Buckets& buckets, const view::BucketLaunch& it) {
+void write_launch(JsonWriter& json, const Buckets& buckets, const BucketLaunch& it) {
   const Nanoseconds begin = buckets.whole().from;
   json.begin_object();
   json.field("bucket", it.bucket);
@@ -32,7 +32,7 @@ void write_launch(JsonWriter& json, const view::Buckets& buckets, const view::Bu
   json.field("waiting_ns", it.waiting);
   json.field("last_rank", it.last_rank);
   json.begin_array("gradients");
-  for (const view::BucketDrop& drop : it.drops) {
+  for (const BucketDrop& drop : it.drops) {
     json.begin_object();
     json.field("parameter", drop.parameter);
     json.field("ready_ns", drop.ready - begin);
@@ -43,8 +43,8 @@ void write_launch(JsonWriter& json, const view::Buckets& buckets, const view::Bu
   json.end_object();
 }
 
-void write_summary(JsonWriter& json, const view::Buckets& buckets) {
-  const view::BucketSummary& it = buckets.summary();
+void write_summary(JsonWriter& json, const Buckets& buckets) {
+  const BucketSummary& it = buckets.summary();
   const Nanoseconds begin = buckets.whole().from;
   json.field("collective", it.kind);
   json.field("group", it.group);
@@ -61,9 +61,9 @@ void write_summary(JsonWriter& json, const view::Buckets& buckets) {
   json.field("tail_ns", it.tail.length());
 }
 
-void write_bucket_state(JsonWriter& json, const view::Buckets& buckets, Nanoseconds at) {
+void write_bucket_state(JsonWriter& json, const Buckets& buckets, Nanoseconds at) {
   json.begin_array("state");
-  for (const view::BucketState& it : buckets.state(at)) {
+  for (const BucketState& it : buckets.state(at)) {
     json.begin_object();
     json.field("phase", name_of(it.phase));
     json.field("filled_bytes", it.filled_bytes);
@@ -74,7 +74,7 @@ void write_bucket_state(JsonWriter& json, const view::Buckets& buckets, Nanoseco
   json.end_array();
 }
 
-void write_item(JsonWriter& json, const view::MemoryStack& stack, const view::MemoryItem& it) {
+void write_item(JsonWriter& json, const MemoryStack& stack, const MemoryItem& it) {
   const Nanoseconds begin = stack.whole().from;
   json.begin_object();
   json.field("name", stack.name(it));
@@ -87,7 +87,7 @@ void write_item(JsonWriter& json, const view::MemoryStack& stack, const view::Me
   json.end_object();
 }
 
-void write_traffic(JsonWriter& json, const char* key, const view::ShardTraffic& it) {
+void write_traffic(JsonWriter& json, const char* key, const ShardTraffic& it) {
   json.begin_object(key);
   json.field("messages", it.messages);
   json.field("tensor_bytes", it.tensor_bytes);
@@ -99,10 +99,10 @@ void write_traffic(JsonWriter& json, const char* key, const view::ShardTraffic& 
 
 void write_intervals(JsonWriter& json,
                      const char* key,
-                     const std::vector<view::ShardInterval>& row,
+                     const std::vector<ShardInterval>& row,
                      Nanoseconds begin) {
   json.begin_array(key);
-  for (const view::ShardInterval& it : row) {
+  for (const ShardInterval& it : row) {
     json.begin_object();
     json.field("begin_ns", it.begin - begin);
     json.field("end_ns", it.end - begin);
@@ -114,7 +114,7 @@ void write_intervals(JsonWriter& json,
   json.end_array();
 }
 
-void write_bar(JsonWriter& json, const view::BudgetBar& bar) {
+void write_bar(JsonWriter& json, const BudgetBar& bar) {
   json.begin_object();
   json.field("rank", bar.rank);
   json.field("count", bar.count);
@@ -122,7 +122,7 @@ void write_bar(JsonWriter& json, const view::BudgetBar& bar) {
   json.field("upper_bound_bytes", bar.upper_bound_bytes);
   json.field("peak_operation", bar.peak_text);
   json.begin_array("segments");
-  for (const view::BudgetSegment& it : bar.segments) {
+  for (const BudgetSegment& it : bar.segments) {
     json.begin_object();
     json.field("name", it.name);
     json.field("margin", it.margin);
@@ -144,15 +144,15 @@ void write_bar(JsonWriter& json, const view::BudgetBar& bar) {
 
 }  // namespace
 
-void write_timeline(JsonWriter& json, const view::Timeline& timeline) {
+void write_timeline(JsonWriter& json, const Timeline& timeline) {
   const Nanoseconds begin = timeline.whole().from;
   json.begin_array("rows");
-  for (const view::TimelineRow& row : timeline.rows()) {
+  for (const TimelineRow& row : timeline.rows()) {
     json.begin_object();
     json.field("rank", row.rank);
     json.field("stream", name_of(row.stream));
     json.begin_array("boxes");
-    for (const view::TimelineBox& box : timeline.boxes(row, timeline.whole(), 0)) {
+    for (const TimelineBox& box : timeline.boxes(row, timeline.whole(), 0)) {
       json.begin_object();
       json.field("begin_ns", box.begin - begin);
       json.field("end_ns", box.end - begin);
@@ -166,7 +166,7 @@ void write_timeline(JsonWriter& json, const view::Timeline& timeline) {
   json.end_array();
 }
 
-void write_buckets(JsonWriter& json, const view::Buckets& buckets, std::optional<Nanoseconds> at) {
+void write_buckets(JsonWriter& json, const Buckets& buckets, std::optional<Nanoseconds> at) {
   json.field("rank", buckets.rank());
   json.field("empty", buckets.why_empty());
   if (!buckets.why_empty().empty()) {
@@ -174,7 +174,7 @@ void write_buckets(JsonWriter& json, const view::Buckets& buckets, std::optional
   }
   write_summary(json, buckets);
   json.begin_array("parameters");
-  for (const view::BucketParameter& it : buckets.parameters()) {
+  for (const BucketParameter& it : buckets.parameters()) {
     json.begin_object();
     json.field("name", it.name);
     json.field("bytes", it.bytes);
@@ -183,7 +183,7 @@ void write_buckets(JsonWriter& json, const view::Buckets& buckets, std::optional
   }
   json.end_array();
   json.begin_array("buckets");
-  for (const view::Bucket& it : buckets.buckets()) {
+  for (const Bucket& it : buckets.buckets()) {
     json.begin_object();
     json.field("bytes", it.bytes);
     json.field("member_bytes", it.member_bytes);
@@ -195,7 +195,7 @@ void write_buckets(JsonWriter& json, const view::Buckets& buckets, std::optional
   }
   json.end_array();
   json.begin_array("launches");
-  for (const view::BucketLaunch& it : buckets.launches()) {
+  for (const BucketLaunch& it : buckets.launches()) {
     write_launch(json, buckets, it);
   }
   json.end_array();
@@ -204,9 +204,7 @@ void write_buckets(JsonWriter& json, const view::Buckets& buckets, std::optional
   }
 }
 
-void write_memory_stack(JsonWriter& json,
-                        const view::MemoryStack& stack,
-                        std::optional<Nanoseconds> at) {
+void write_memory_stack(JsonWriter& json, const MemoryStack& stack, std::optional<Nanoseconds> at) {
   const Nanoseconds begin = stack.whole().from;
   const std::size_t peak = stack.peak();
   const std::size_t shown = at ? stack.sample_at(begin + *at) : peak;
@@ -225,13 +223,13 @@ void write_memory_stack(JsonWriter& json,
   json.end_array();
   json.field("shown_sample", number(shown));
   json.begin_array("alive");
-  for (const view::MemoryItem& it : stack.alive(shown)) {
+  for (const MemoryItem& it : stack.alive(shown)) {
     write_item(json, stack, it);
   }
   json.end_array();
 }
 
-void write_shards(JsonWriter& json, const view::Shards& shards, std::optional<Nanoseconds> at) {
+void write_shards(JsonWriter& json, const Shards& shards, std::optional<Nanoseconds> at) {
   const Nanoseconds begin = shards.whole().from;
   json.field("rank", shards.rank());
   json.field("empty", shards.why_empty());
@@ -241,7 +239,7 @@ void write_shards(JsonWriter& json, const view::Shards& shards, std::optional<Na
   write_traffic(json, "gathers", shards.gathers());
   write_traffic(json, "reductions", shards.reductions());
   json.begin_array("units");
-  for (const view::ShardUnit& it : shards.units()) {
+  for (const ShardUnit& it : shards.units()) {
     json.begin_object();
     json.field("name", it.name);
     json.field("shards", it.shards);
@@ -253,7 +251,7 @@ void write_shards(JsonWriter& json, const view::Shards& shards, std::optional<Na
   }
   json.end_array();
   json.begin_array("peak_holders");
-  for (const view::PeakHolder& it : shards.peak_holders()) {
+  for (const PeakHolder& it : shards.peak_holders()) {
     json.begin_object();
     json.field("unit", it.unit);
     json.field("parameter_bytes", it.parameter_bytes);
@@ -264,7 +262,7 @@ void write_shards(JsonWriter& json, const view::Shards& shards, std::optional<Na
   json.end_array();
   if (at) {
     json.begin_array("state");
-    for (const view::ShardState& it : shards.state(begin + *at)) {
+    for (const ShardState& it : shards.state(begin + *at)) {
       json.begin_object();
       json.field("parameters", name_of(it.parameters));
       json.field("gradients", it.gradient_interval == nullptr ? "none" : name_of(it.gradients));
@@ -274,10 +272,10 @@ void write_shards(JsonWriter& json, const view::Shards& shards, std::optional<Na
   }
 }
 
-void write_budget(JsonWriter& json, const view::Budget& budget) {
+void write_budget(JsonWriter& json, const Budget& budget) {
   json.begin_array("strategies");
   for (std::size_t i = 0; i < budget.rows().size(); ++i) {
-    const view::BudgetRow& row = budget.rows()[i];
+    const BudgetRow& row = budget.rows()[i];
     json.begin_object();
     json.field("strategy", row.words);
     json.field("refused", row.refused);
@@ -292,7 +290,7 @@ void write_budget(JsonWriter& json, const view::Budget& budget) {
       json.field("bubble_fraction", row.bubble);
       json.field("sent_bytes_per_rank", row.sent_bytes);
       json.begin_array("bars");
-      for (const view::BudgetBar& bar : budget.bars(i)) {
+      for (const BudgetBar& bar : budget.bars(i)) {
         write_bar(json, bar);
       }
       json.end_array();
@@ -302,4 +300,4 @@ void write_budget(JsonWriter& json, const view::Budget& budget) {
   json.end_array();
 }
 
-}  // namespace lockstep::cli
+}  // namespace lockstep::view

@@ -1,4 +1,4 @@
-#include "cli/json_writer.h"
+#include "core/io/json_writer.h"
 
 #include <cmath>
 
@@ -6,7 +6,7 @@
 
 #include "core/io/field_writer.h"
 
-namespace lockstep::cli {
+namespace lockstep {
 
 void JsonWriter::begin_value(const char* key) {
   if (!filled_.empty()) {
@@ -69,4 +69,4 @@ void JsonWriter::element(std::string_view value) {
   text_ += json_string(value);
 }
 
-}  // namespace lockstep::cli
+}  // namespace lockstep

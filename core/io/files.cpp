@@ -13,9 +13,33 @@
 #include "core/error.h"
 
 namespace lockstep {
+namespace {
+
+/// Whether another file may take its place.
+bool is_file_or_nothing(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  return !std::filesystem::exists(status) || std::filesystem::is_regular_file(status);
+}
+
+/// Where the links of `path` lead if that is a file or nothing yet; else `path` itself, since links
+/// of open files (/dev/stdout) name no path.
+std::filesystem::path target_of(const std::filesystem::path& path) {
+  std::error_code error;
+  std::filesystem::path target = path;
+  const bool follow = is_file_or_nothing(path);
+  for (int links = 0; follow && links < 40 && std::filesystem::is_symlink(target, error); ++links) {
+    const std::filesystem::path next = std::filesystem::read_symlink(target, error);
+    target = next.is_absolute() ? next : target.parent_path() / next;
+  }
+  return target;
+}
+
+}  // namespace
+
 WholeFile::WholeFile(const std::filesystem::path& path, std::string_view component)
-    : final_(path),
-      path_(path.string() + ".partial"),
+    : final_(target_of(path)),
+      path_(is_file_or_nothing(final_) ? final_.string() + ".partial" : final_.string()),
       component_(component),
       file_(::open(path_.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644)) {
   if (file_ < 0) {
@@ -26,6 +50,12 @@ WholeFile::WholeFile(const std::filesystem::path& path, std::string_view compone
 WholeFile::~WholeFile() {
   if (file_ >= 0) {
     ::close(file_);
+    remove_partial();
+  }
+}
+
+void WholeFile::remove_partial() const {
+  if (path_ != final_) {
     std::error_code ignored;
     std::filesystem::remove(path_, ignored);
   }
@@ -42,6 +72,10 @@ void WholeFile::write(std::string_view bytes) {
 }
 
 void WholeFile::keep() {
+  if (path_ == final_) {
+    ::close(std::exchange(file_, -1));
+    return;
+  }
   if (::fsync(file_) != 0) {
     fail(std::strerror(errno));
   }
@@ -49,8 +83,7 @@ void WholeFile::keep() {
   std::error_code error;
   std::filesystem::rename(path_, final_, error);
   if (error) {
-    std::error_code ignored;
-    std::filesystem::remove(path_, ignored);
+    remove_partial();
     fail(error.message());
   }
 }

@@ -23,7 +23,8 @@ std::string read_whole(const std::filesystem::path& path,
 using TextSink = std::function<void(std::string_view)>;
 
 /// A file that grows under another name until keep() gives it its own; without keep() nothing is
-/// left. NotSupportedError of `component` if it cannot be written.
+/// left. A link is followed. What is there and no file (/dev/null, a pipe) is written into and
+/// stays what it is. NotSupportedError of `component` if it cannot be written.
 class WholeFile {
  public:
   WholeFile(const std::filesystem::path& path, std::string_view component);
@@ -36,9 +37,10 @@ class WholeFile {
 
  private:
   [[noreturn]] void fail(const std::string& why) const;
+  void remove_partial() const;
 
   std::filesystem::path final_;
-  std::filesystem::path path_;
+  std::filesystem::path path_;  ///< while it grows; final_ where that is no file
   std::string component_;
   int file_;
 };

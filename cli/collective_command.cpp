@@ -91,6 +91,9 @@ struct CollectiveCommand {
   exec::RecordedCollective wanted() const {
     const Collective collective = named(kKinds, "--kind", kind);
     const bool rooted = collective == Collective::kBroadcast || collective == Collective::kReduce;
+    if (root != 0 && !rooted) {
+      throw UsageError("flags", fmt::format("--root {}: a {} has no root", root, kind));
+    }
     const std::string usual = rooted ? "tree" : "ring";
     exec::RecordedCollective result{
         .collective = collective,

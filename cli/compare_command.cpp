@@ -61,6 +61,9 @@ struct CompareCommand {
       return run_for_real();
     }
     const Scenario given = flags.scenario();
+    if (devices > 0 && flags.sets("strategy.data.degree")) {
+      throw UsageError("flags", "--dp follows from --devices, tp and pp; give one of the two");
+    }
     const std::int64_t count = device_count(given);
     const Scenario base = with_shared_batch(given, count);
     const std::vector<std::string> words =
@@ -164,7 +167,11 @@ struct CompareCommand {
     }
     const auto best = budget.fastest();
     return text + (best ? fmt::format("\nfastest that fits: {}\n", budget.rows()[*best].words)
-                        : "\nnone of them fits\n");
+                   : std::all_of(budget.rows().begin(),
+                                 budget.rows().end(),
+                                 [](const view::BudgetRow& row) { return row.refused; })
+                       ? "\nnone of them can be planned\n"
+                       : "\nnone of them fits\n");
   }
 
   static std::string as_json(const std::vector<view::BudgetRow>& rows, std::int64_t count) {

@@ -1,4 +1,5 @@
 // lockstep doctor: what this machine has and what this build can do.
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -14,6 +15,7 @@
 #include "cli/terminal.h"
 #include "core/io/json_writer.h"
 #include "core/report_text.h"
+#include "kernels/cpu/gemm.h"
 
 namespace lockstep::cli {
 namespace {
@@ -55,7 +57,14 @@ std::string gpu_words() {
                                     : "no NVIDIA driver (none is needed: plans are computed)";
 }
 
+/// Beside this program.
+std::filesystem::path window_program() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / "lockstep-view";
+}
+
 std::vector<Fact> facts() {
+  const std::filesystem::path window = window_program();
   utsname system{};
   uname(&system);
   const std::string processor = proc_value("/proc/cpuinfo", "model name");
@@ -70,9 +79,9 @@ std::vector<Fact> facts() {
                    processor.empty() ? "processor without a name" : processor)},
       {"memory", bytes_text(memory_bytes())},
       {"gpu", gpu_words()},
-      {"commands", "memory, plan, models, clusters, doctor"},
-      {"not in this build",
-       "simulate, search, train, compare, the window, CUDA, NCCL, Gloo: this version plans"},
+      {"products in fp32", std::string(kernels::cpu::float_gemm_library())},
+      {"window", std::filesystem::exists(window) ? window.string() : "lockstep-view was not built"},
+      {"not in this build", "runs on GPUs (CUDA, NCCL) and over several machines (Gloo)"},
   };
 }
 

@@ -1,5 +1,6 @@
 #include "cli/run_folder.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -22,6 +23,25 @@ constexpr const char* kSettings = "run.json";
 
 }  // namespace
 
+std::string trace_file_of(const std::string& path, const char* component) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) {
+    return path;
+  }
+  std::string last;
+  for (const fs::directory_entry& entry :
+       fs::directory_iterator(fs::path(path) / "trace", ignored)) {
+    if (entry.path().extension() == ".lstrace") {
+      last = std::max(last, entry.path().string());
+    }
+  }
+  if (last.empty()) {
+    throw BadInputError(component, path + ": a folder without trace/*.lstrace");
+  }
+  return last;
+}
+
 RunFolder::RunFolder(std::filesystem::path path, bool resume) : path_(std::move(path)) {
   const bool holds_run = std::filesystem::exists(scenario_file());
   const bool can_go_on = !exec::latest_checkpoint(checkpoints()).empty();
@@ -33,6 +53,11 @@ RunFolder::RunFolder(std::filesystem::path path, bool resume) : path_(std::move(
   }
   if (resume && !holds_run) {
     throw UsageError("train", fmt::format("{} holds no training run", path_.string()));
+  }
+  if (resume && !can_go_on && is_locked()) {
+    throw UsageError("train",
+                     fmt::format("{}: another process trains there, without a checkpoint so far",
+                                 path_.string()));
   }
   if (resume && !can_go_on) {
     throw BadInputError("train",
@@ -46,6 +71,16 @@ RunFolder::~RunFolder() {
   if (lock_ >= 0) {
     ::close(lock_);
   }
+}
+
+bool RunFolder::is_locked() const {
+  const int file = ::open((path_ / "lock").c_str(), O_RDWR | O_CLOEXEC);
+  if (file < 0) {
+    return false;
+  }
+  const bool locked = ::flock(file, LOCK_EX | LOCK_NB) != 0;
+  ::close(file);
+  return locked;
 }
 
 void RunFolder::lock() {

@@ -46,10 +46,15 @@ class RunFolder {
  private:
   void open_metrics(std::int64_t steps);
   void lock();
+  bool is_locked() const;
 
   std::filesystem::path path_;
   int lock_ = -1;
   std::ofstream metrics_;
 };
+
+/// The trace of the last step that a run folder holds; any other path itself. BadInputError of
+/// `component` for a folder without one.
+std::string trace_file_of(const std::string& path, const char* component);
 
 }  // namespace lockstep::cli

@@ -70,6 +70,14 @@ bool ScenarioFlags::sets(const char* key) const {
          });
 }
 
+bool ScenarioFlags::names_anything() const {
+  return !file_.empty() || !model_.empty() || !config_.empty() || !cluster_.empty() ||
+         !actions_file_.empty() || sequence_parallel_ || !set_.empty() ||
+         std::any_of(given_.begin(), given_.end(), [](const Given& flag) {
+           return flag.value.has_value();
+         });
+}
+
 bool ScenarioFlags::names_strategy() const {
   constexpr std::string_view kPrefix = "strategy.";
   const auto of_strategy = [&](std::string_view key) { return key.rfind(kPrefix, 0) == 0; };
@@ -194,14 +202,20 @@ Scenario ScenarioFlags::scenario(const Scenario* base) const {
   apply_cluster(scenario, base != nullptr);
   apply_values(scenario, base != nullptr ? base->training.seq_len : kDefaultSequence);
   apply_actions(scenario);
+  const std::int64_t nodes = scenario.cluster.nodes;
   scenario = resolved(std::move(scenario));
+  if (sets("cluster.nodes")) {
+    scenario.cluster.nodes = nodes;  // 1 is an answer too, not only "as many as it takes"
+  }
   const bool only_flags = file_.empty() && config_.empty() && actions_file_.empty() &&
                           (cluster_.empty() || !is_file_name(cluster_));
   const Problems problems = validate(scenario);
   if (!problems.empty() && only_flags) {
     throw UsageError("scenario", problems.one_line());
   }
-  require_valid(scenario);
+  if (!problems.empty()) {
+    throw BadInputError("scenario", (file_.empty() ? "" : file_ + ": ") + problems.one_line());
+  }
   return scenario;
 }
 
@@ -210,7 +224,11 @@ std::string ScenarioFlags::keys_text() {
   for (const KeyInfo& info : scenario_keys()) {
     table.add({info.key, info.type, info.legal, info.default_value, info.help});
   }
-  return table.text();
+  return table.text() +
+         fmt::format(
+             "\nDefaults of a scenario file. Flags begin with {} and at most {} tokens a sample.\n",
+             kDefaultCluster,
+             kDefaultSequence);
 }
 
 }  // namespace lockstep::cli

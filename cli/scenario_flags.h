@@ -35,6 +35,8 @@ class ScenarioFlags {
 
   /// True when a file, a flag or `--set` says how the work is split over ranks.
   bool names_strategy() const;
+  /// Whether any flag of a scenario was given.
+  bool names_anything() const;
 
   /// True when `--list-keys` asks for the keys instead of an answer.
   bool lists_keys() const { return list_keys_; }

@@ -26,6 +26,9 @@ constexpr const char* kDescription =
     "  lockstep search --model llama-3.1-70b --devices 1024 --global-batch 1024\n"
     "  lockstep search --model llama-3.1-8b --devices 8 --global-batch 64 --top 5 --json\n";
 
+/// The fastest by simulation need not be the first by estimate.
+constexpr int kLeastSimulated = 20;
+
 struct SearchCommand {
   ScenarioFlags flags;
   std::int64_t devices = 0;
@@ -54,7 +57,9 @@ struct SearchCommand {
     sim::SearchResult result;
     {
       const Progress progress("searching");
-      result = sim::search(base, space, {top, sim::thread_count(threads, std::size_t{256})});
+      const int simulated = std::max(top, kLeastSimulated);
+      result = sim::search(base, space, {simulated, sim::thread_count(threads, std::size_t{256})});
+      result.best.resize(std::min(result.best.size(), static_cast<std::size_t>(top)));
     }
     print(json ? as_json(result) : csv ? as_csv(result) : as_text(base, space, result));
     return strict && result.feasible == 0 ? static_cast<int>(ErrorKind::kCheckFailed) : 0;
@@ -84,6 +89,9 @@ struct SearchCommand {
     }
     if (flags.sets("strategy.data.degree")) {
       throw UsageError("flags", "--dp follows from --devices, tp and pp; give --devices");
+    }
+    if (flags.sets("training.accumulate")) {
+      throw UsageError("flags", "--accumulate follows from --global-batch, dp and micro-batch");
     }
   }
 
@@ -115,10 +123,24 @@ struct SearchCommand {
                              const sim::SearchSpace& space,
                              const sim::SearchResult& result) {
     std::string text = workload_line(base, space.devices) + "\n";
-    text += fmt::format("{} layouts, {} of them fit; the best {} simulated\n\n",
-                        grouped(result.candidates),
-                        grouped(result.feasible),
-                        result.best.size());
+    text += fmt::format(
+        "{} layouts, {} of them fit{}\n\n",
+        grouped(result.candidates),
+        grouped(result.feasible),
+        result.best.empty() ? "" : fmt::format("; the best {} simulated", result.best.size()));
+    text += result.best.empty() ? "" : best_text(base, result);
+    if (!result.rejected.empty()) {
+      text += "rejected:\n";
+      TextTable reasons({{"layouts", Align::kRight}, {"reason"}});
+      for (const auto& [reason, count] : result.rejected) {
+        reasons.add({grouped(count), reason});
+      }
+      text += reasons.text("  ");
+    }
+    return text;
+  }
+
+  static std::string best_text(const Scenario& base, const sim::SearchResult& result) {
     TextTable table({{"", Align::kRight},
                      {"ms/step", Align::kRight},
                      {"tokens/s", Align::kRight},
@@ -137,18 +159,9 @@ struct SearchCommand {
                  fmt::format("{:+.1f} %", 100 * (each.estimated_s / step - 1)),
                  words(each)});
     }
-    text += table.text("  ");
-    text += fmt::format("\nestimate against simulation: {:.1f} % in the median\n",
-                        100 * result.median_difference);
-    if (!result.rejected.empty()) {
-      text += "\nrejected:\n";
-      TextTable reasons({{"layouts", Align::kRight}, {"reason"}});
-      for (const auto& [reason, count] : result.rejected) {
-        reasons.add({grouped(count), reason});
-      }
-      text += reasons.text("  ");
-    }
-    return text;
+    return table.text("  ") +
+           fmt::format("\nestimate against simulation: {:.1f} % in the median\n\n",
+                       100 * result.median_difference);
   }
 
   static void write_candidate(JsonWriter& writer, const sim::Candidate& each) {
@@ -214,7 +227,7 @@ void add_search_command(CLI::App& program, Action& action) {
   app->description(kDescription);
   app->add_option("--devices", command->devices, "devices (default: all of the cluster)")
       ->check(CLI::Range(std::int64_t{1}, kMaxWorldSize));
-  app->add_option("--top", command->top, "how many of the best are simulated (default 20)")
+  app->add_option("--top", command->top, "how many of the best are shown (default 20)")
       ->check(CLI::Range(1, 1000));
   app->add_option("--threads", command->threads, "worker threads (default: one per core)")
       ->check(CLI::Range(1, 256));

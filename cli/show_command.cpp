@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/run_folder.h"
 #include "cli/scenario_flags.h"
 #include "cli/show_views.h"
 #include "cli/terminal.h"
@@ -38,26 +39,6 @@ std::string views_text() {
     text += fmt::format("  {:<10}{}\n", it.name, it.help);
   }
   return text;
-}
-
-/// The trace of the last step that a run folder holds; else the path itself.
-std::string trace_file(const std::string& path) {
-  namespace fs = std::filesystem;
-  std::error_code ignored;
-  if (!fs::is_directory(path, ignored)) {
-    return path;
-  }
-  std::string last;
-  for (const fs::directory_entry& entry :
-       fs::directory_iterator(fs::path(path) / "trace", ignored)) {
-    if (entry.path().extension() == ".lstrace") {
-      last = std::max(last, entry.path().string());
-    }
-  }
-  if (last.empty()) {
-    throw BadInputError("show", path + ": a folder without trace/*.lstrace");
-  }
-  return last;
 }
 
 struct ShowCommand {
@@ -133,6 +114,12 @@ struct ShowCommand {
     if (shown.source == Source::kStep && count > 1) {
       throw UsageError("flags", fmt::format("show {} takes one file", shown.name));
     }
+    if (count > 0 && flags.names_anything()) {
+      throw UsageError("flags",
+                       fmt::format("{} says which scenario it is of; flags of a scenario say "
+                                   "nothing beside it",
+                                   files.front()));
+    }
     if (!svg.empty() && view != "timeline") {
       throw UsageError("flags", "--svg draws the timeline: lockstep show timeline --svg FILE");
     }
@@ -142,7 +129,7 @@ struct ShowCommand {
     const Progress progress(files.empty() ? "simulating" : "reading the trace");
     std::vector<LoadedTrace> loaded;
     for (const std::string& file : files) {
-      loaded.push_back(load_trace(trace_file(file)));
+      loaded.push_back(load_trace(trace_file_of(file, "show")));
     }
     if (loaded.empty()) {
       loaded.push_back(simulate());

@@ -10,6 +10,7 @@
 
 #include "cli/commands.h"
 #include "cli/report_print.h"
+#include "cli/run_folder.h"
 #include "core/error.h"
 #include "core/io/trace_export.h"
 #include "core/io/trace_io.h"
@@ -26,7 +27,7 @@ constexpr const char* kDescription =
     "  lockstep trace step.lstrace --text\n"
     "  lockstep trace step.lstrace --ranks 0,8 --chrome step.json   (open it at ui.perfetto.dev)\n"
     "  lockstep trace step.lstrace --format kineto traces/          (a PyTorch profile per rank)\n"
-    "  lockstep trace run/trace/rank-all.lstrace --step 3 --json\n";
+    "  lockstep trace lockstep-run --json                           (a run's last step)\n";
 
 constexpr std::size_t kNamedRanks = 8;
 
@@ -55,7 +56,7 @@ struct TraceCommand {
     MemoryReport memory;
     {
       const Progress progress("reading the trace");
-      loaded = load_trace(file);
+      loaded = load_trace(trace_file_of(file, "trace"));
       check_arguments(loaded);
       report = make_report(loaded.plan, loaded.trace, report_facts(loaded.scenario), step - 1);
       memory = memory_report(loaded.scenario);

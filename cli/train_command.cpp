@@ -172,9 +172,22 @@ struct TrainCommand {
     if (!any_degree) {
       base.strategy.data.degree = processes > 0 ? processes : 2;
     }
-    Scenario scenario = flags.scenario(&base);
+    Scenario scenario = on_this_machine(flags.scenario(&base));
     check_ranks(scenario);
     return scenario;
+  }
+
+  /// Ranks run here whatever machine the scenario was planned for; a report that named that one
+  /// would be wrong.
+  static Scenario on_this_machine(Scenario scenario) {
+    if (scenario.cluster.intra_node.kind == LinkKind::kSharedMemory) {
+      return scenario;
+    }
+    fmt::print(stderr,
+               "lockstep: ranks run on this machine's CPU; {} is left aside\n",
+               scenario.cluster.device.name);
+    scenario.cluster = small_run().cluster;
+    return resolved(std::move(scenario));
   }
 
   void check_ranks(const Scenario& scenario) const {
@@ -192,12 +205,19 @@ struct TrainCommand {
   /// As the run was, but for what flags say anew: another strategy goes on with the same numbers.
   Scenario resumed(const RunFolder& folder) const {
     const Scenario base = load_scenario(folder.scenario_file().string());
-    Scenario scenario = flags.scenario(&base);
+    Scenario scenario = on_this_machine(flags.scenario(&base));
     check_ranks(scenario);
     Scenario same_model = base;
     same_model.model = scenario.model;
     if (scenario_text(same_model) != scenario_text(base)) {
       throw UsageError("train", "--resume: the model is the run's, flags cannot change it");
+    }
+    if (scenario.training.optimizer != base.training.optimizer) {
+      throw UsageError("train",
+                       fmt::format("--resume: the optimizer is the run's ({}), whose states {} "
+                                   "could not go on with",
+                                   name_of(base.training.optimizer),
+                                   name_of(scenario.training.optimizer)));
     }
     return scenario;
   }
@@ -223,6 +243,13 @@ struct TrainCommand {
     const auto& [scenario, settings, corpus, options, folder] = run;
     const Interrupt interrupt;
     exec::Trainer trainer(scenario, corpus, options);
+    if (trainer.first_step() >= settings.steps) {  // the folder stays as it is
+      print(json ? "{\"steps\": 0}\n"
+                 : fmt::format("nothing left to do: {} of {} steps are done; --steps N goes on\n",
+                               trainer.first_step(),
+                               settings.steps));
+      return 0;
+    }
     folder.open(scenario, settings, trainer.first_step());
     if (!json) {
       print(scenario_line(scenario) + "\n");
@@ -292,10 +319,6 @@ struct TrainCommand {
   }
 
   void finish(const exec::Trainer& trainer, const RunFolder& folder, std::int64_t done) const {
-    if (!trainer.last_step()) {
-      print(json ? "{\"steps\": 0}\n" : "nothing left to do: all steps are done\n");
-      return;
-    }
     Trace trace;
     trace.source = TraceSource::kMeasured;
     trace.steps.push_back(*trainer.last_step());

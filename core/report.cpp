@@ -254,11 +254,11 @@ Nanoseconds TimeSplit::total() const {
 }
 
 double Report::tokens_per_s() const {
-  return ratio(static_cast<double>(tokens), step_time_s());
+  return stalls.empty() ? ratio(static_cast<double>(tokens), step_time_s()) : 0;
 }
 
 double Report::flops_per_device() const {
-  return ratio(model_flops, step_time_s() * devices);
+  return stalls.empty() ? ratio(model_flops, step_time_s() * devices) : 0;
 }
 
 double Report::mfu() const {
@@ -266,7 +266,7 @@ double Report::mfu() const {
 }
 
 double Report::hfu() const {
-  return ratio(ratio(hardware_flops, step_time_s() * devices), peak_flops);
+  return stalls.empty() ? ratio(ratio(hardware_flops, step_time_s() * devices), peak_flops) : 0;
 }
 
 double Report::bubble_fraction() const {

@@ -105,6 +105,7 @@ struct Report {
   std::vector<Stall> stalls;
 
   double step_time_s() const { return static_cast<double>(step_time) * 1e-9; }
+  /// Rates are 0 of a step that never ended.
   double tokens_per_s() const;
   double tokens_per_s_per_device() const { return tokens_per_s() / devices; }
   double flops_per_device() const;  ///< model FLOP/s

@@ -190,19 +190,26 @@ StepMetrics Trainer::step(std::int64_t index) {
       }
     }
   }
-  if (!std::isfinite(metrics.loss)) {
+  refuse_unless_finite("loss of", metrics.step, metrics.loss);
+  return metrics;
+}
+
+/// Before anything of the step is kept: the newest checkpoint stays one to go on from.
+void Trainer::refuse_unless_finite(const char* what, std::int64_t step, double loss) const {
+  if (!std::isfinite(loss)) {
     throw CheckFailedError(
         "train",
-        fmt::format("the loss of step {} is {}: lower --set training.learning_rate (now {})",
-                    metrics.step,
-                    metrics.loss,
+        fmt::format("the {} step {} is {}: lower --set training.learning_rate (now {})",
+                    what,
+                    step,
+                    loss,
                     scenario_.training.learning_rate));
   }
-  return metrics;
 }
 
 double Trainer::evaluate(std::int64_t index) {
   job_->run(*plan_.find(SectionKind::kEvaluate), index);
+  refuse_unless_finite("evaluation loss after", index + 1, host_->last_loss());
   return host_->last_loss();
 }
 

@@ -46,7 +46,7 @@ class Trainer {
   ~Trainer();
 
   /// Trains to the last step, or until `on_step` returns false; then saves (where there is a folder
-  /// for checkpoints). Returns the steps done.
+  /// for checkpoints). Returns the steps done. CheckFailedError for a loss that is not finite.
   std::int64_t run(const std::function<bool(const StepMetrics&)>& on_step);
 
   /// As it runs: the one that the plan was made from.
@@ -62,6 +62,7 @@ class Trainer {
 
   StepMetrics step(std::int64_t index);
   double evaluate(std::int64_t index);
+  void refuse_unless_finite(const char* what, std::int64_t step, double loss) const;
   void save(std::int64_t steps);
 
   Scenario scenario_;

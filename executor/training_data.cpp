@@ -76,7 +76,9 @@ TokenFile read_tokens(const std::string& path) {
   if (bytes.size() >= 3 * sizeof(magic)) {
     std::memcpy(&magic, bytes.data(), sizeof(magic));
   }
-  return magic == kShardMagic ? shard_tokens(path, bytes) : text_tokens(bytes);
+  TokenFile file = magic == kShardMagic ? shard_tokens(path, bytes) : text_tokens(bytes);
+  file.source = path;
+  return file;
 }
 
 TokenData::TokenData(TokenFile file, std::int64_t seq, TokenCut cut)
@@ -101,12 +103,14 @@ TokenData::TokenData(TokenFile file, std::int64_t seq, TokenCut cut)
     throw BadInputError(
         "data",
         cut == TokenCut::kDocuments
-            ? fmt::format("the data's {} tokens have {} documents: one to train on and one to "
+            ? fmt::format("{}: {} tokens have {} documents: one to train on and one to "
                           "evaluate are the least",
+                          file_.source,
                           tokens,
                           all)
-            : fmt::format("the data's {} tokens are too few: a sample to train on and one to "
+            : fmt::format("{}: {} tokens are too few: a sample to train on and one to "
                           "evaluate need {}; a smaller --seq-len needs less",
+                          file_.source,
                           tokens,
                           2 * seq + 1));
   }

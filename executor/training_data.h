@@ -24,6 +24,7 @@ struct TokenFile {
   std::vector<std::uint16_t> tokens;
   std::int64_t vocabulary = 0;              ///< ids are below this
   std::vector<std::uint16_t> document_end;  ///< tokens that end a document: they belong to it
+  std::string source = "the data";          ///< path, for errors
 };
 
 /// GPT-2 token shards (llm.c: 256 int32 of header, magic 20240520, version 1, count; then uint16

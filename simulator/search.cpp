@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/legality.h"
 #include "core/memory_report.h"
 #include "core/planner/planner.h"
 #include "core/planner/summarizer.h"
@@ -21,8 +22,8 @@ class Enumeration {
   Enumeration(const Scenario& base, const SearchSpace& space) : base_(base), space_(space) {}
 
   std::vector<Candidate> list() {
-    for (const std::int64_t tensor : space_.tensor) {
-      for (const std::int64_t pipeline : space_.pipeline) {
+    for (const std::int64_t tensor : degrees(space_.tensor, SearchSpace::kMostTensor)) {
+      for (const std::int64_t pipeline : degrees(space_.pipeline, SearchSpace::kMostPipeline)) {
         if (tensor * pipeline > 0 && space_.devices % (tensor * pipeline) == 0) {
           model_parallel(tensor, pipeline);
         }
@@ -32,6 +33,17 @@ class Enumeration {
   }
 
  private:
+  std::vector<std::int64_t> degrees(const std::vector<std::int64_t>& given,
+                                    std::int64_t most) const {
+    std::vector<std::int64_t> found = given;
+    for (std::int64_t degree = 1; given.empty() && degree <= most; ++degree) {
+      if (space_.devices % degree == 0) {
+        found.push_back(degree);
+      }
+    }
+    return found;
+  }
+
   void model_parallel(std::int64_t tensor, std::int64_t pipeline) {
     StrategySpec strategy;
     strategy.tensor.degree = tensor;
@@ -141,7 +153,10 @@ std::string evaluate(Summarizer& summarizer,
   const Problems problems = validate(scenario);
   if (!problems.empty()) {
     const Problem& first = problems.list().front();
-    return without_numbers(first.place + ": " + first.message);
+    const LegalityRule* const rule = first_broken_rule(scenario);
+    const bool of_rule = rule != nullptr && first.place == rule->place;
+    return of_rule ? std::string(rule->place) + ": " + rule->reason
+                   : without_numbers(first.place + ": " + first.message);
   }
   try {
     const PlanSummary summary = summarizer.summarize(scenario);

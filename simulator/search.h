@@ -19,11 +19,15 @@
 
 namespace lockstep::sim {
 
-/// What is tried. Degrees that do not divide the devices are left out.
+/// What is tried.
 struct SearchSpace {
+  static constexpr std::int64_t kMostTensor = 8;
+  static constexpr std::int64_t kMostPipeline = 32;
+
   std::int64_t devices = 1;
-  std::vector<std::int64_t> tensor = {1, 2, 4, 8};
-  std::vector<std::int64_t> pipeline = {1, 2, 4, 8, 16, 32};
+  /// Empty: every degree up to the most that divides the devices.
+  std::vector<std::int64_t> tensor = {};
+  std::vector<std::int64_t> pipeline = {};
   std::vector<DataKind> data = {DataKind::kDdp,
                                 DataKind::kZero1,
                                 DataKind::kZero2,

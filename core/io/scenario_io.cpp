@@ -36,7 +36,11 @@ JsonValue typed_value(std::string_view text) {
   try {
     return parse_json(text, "value", "set");
   } catch (const BadInputError&) {
-    return parse_json(json_string(text), "value", "set");
+    try {
+      return parse_json(json_string(text), "value", "set");
+    } catch (const BadInputError&) {
+      throw UsageError("set", "a value that is not UTF-8 text");
+    }
   }
 }
 

@@ -337,7 +337,9 @@ void check_header(std::string_view bytes, std::string_view source) {
   };
   const std::string_view magic = bytes.substr(0, kMagic.size());
   if (magic.empty() || magic != kMagic.substr(0, magic.size())) {
-    refuse("not a Lockstep trace");
+    const bool foreign = !bytes.empty() && (bytes[0] == '{' || bytes[0] == '[' || bytes[0] == 0x1f);
+    refuse(foreign ? "not a Lockstep trace; profiles in JSON are opened by lockstep-view"
+                   : "not a Lockstep trace");
   }
   if (bytes.size() < kHeader) {
     refuse(fmt::format("truncated: {} bytes, not even a header", bytes.size()));

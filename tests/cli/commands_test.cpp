@@ -132,10 +132,39 @@ TEST_CASE("commands: a cluster that was written is a cluster that can be read") 
   CHECK_THAT(run_program("clusters dgx-h100").out, ContainsSubstring("sources\n"));
 }
 
+TEST_CASE("commands: one node is an answer, and the batch of compare and search has one source") {
+  CHECK(run_program("memory --model gpt2 --dp 64").code == 0);
+  const ProgramResult small = run_program("memory --model gpt2 --dp 64 --nodes 1");
+  CHECK(small.code == 2);
+  CHECK_THAT(small.err, ContainsSubstring("world size 64, 1 nodes x 8 devices"));
+  CHECK(run_program("compare --model gpt2 --devices 2 --dp 2").code == 2);
+  CHECK(run_program("search --model gpt2 --devices 2 --accumulate 4").code == 2);
+  CHECK(run_program("simulate --model gpt2 --set model.name=\xff").code == 2);
+}
+
+TEST_CASE("commands: search tries every degree that divides the devices") {
+  const ProgramResult search = run_program(
+      "search --model gpt2-xl --devices 6 --global-batch 24 --strategy ddp --top 1000 --csv");
+  CHECK(search.code == 0);
+  for (const char* layout : {"dp=6,", "dp=1,tp=", "dp=2,pp=3", "dp=1,pp=6", "dp=3,pp=2"}) {
+    INFO(layout);
+    CHECK((search.out.find(layout) != std::string::npos) ==
+          (std::string(layout) != "dp=1,tp="));  // 25 heads: no tp
+  }
+  // How many are shown does not change who wins.
+  const auto first_of = [](const std::string& top) {
+    const std::string out =
+        run_program("search --model gpt2-xl --devices 4 --csv --top " + top).out;
+    return out.substr(0, out.find('\n', out.find('\n') + 1));
+  };
+  CHECK(first_of("1") == first_of("3"));
+}
+
 TEST_CASE("commands: doctor answers without a GPU") {
   const ProgramResult doctor = run_program("doctor");
   CHECK(doctor.code == 0);
   CHECK_THAT(doctor.out, ContainsSubstring("processor"));
+  CHECK_THAT(doctor.out, ContainsSubstring("oneDNN") || ContainsSubstring("Eigen"));
   CHECK(run_program("doctor --json").out.rfind("{\n  \"schema_version\": 1,", 0) == 0);
 }
 

@@ -117,6 +117,12 @@ TEST_CASE("show: the timeline is written as an SVG picture, no other view is") {
   CHECK(run_program("show memory --svg " + file.path() + kModel).code == 2);
 }
 
+TEST_CASE("show: flags of a scenario say nothing beside a file, and are refused") {
+  const auto result = run_program("show memory somewhere.lstrace --model gpt2");
+  CHECK(result.code == 2);
+  CHECK_THAT(result.err, ContainsSubstring("says which scenario it is of"));
+}
+
 TEST_CASE("show: what is wrong on the command line is a usage error, a missing file a bad input") {
   CHECK(run_program("show bucket" + kModel).code == 2);
   CHECK_THAT(run_program("show bucket" + kModel).err, ContainsSubstring("nearest is buckets"));

@@ -277,6 +277,47 @@ TEST_CASE(
   CHECK(train(folder, "--resume --steps 4").code == 3);
 }
 
+TEST_CASE("train: a resume with nothing left to do changes nothing") {
+  const Folder folder("lockstep-train-done");
+  REQUIRE(train(folder, "--steps 2").code == 0);
+  const auto text_of = [&](const char* name) {
+    std::ifstream file(folder.path() + "/" + name);
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+  };
+  const std::string scenario = text_of("scenario.json");
+  const std::string settings = text_of("run.json");
+  const ProgramResult again =
+      train(folder, "--resume --steps 2 --set training.learning_rate=5 --data README.md");
+  CHECK(again.code == 0);
+  CHECK_THAT(again.out, ContainsSubstring("nothing left to do: 2 of 2 steps"));
+  CHECK(text_of("scenario.json") == scenario);
+  CHECK(text_of("run.json") == settings);
+  const ProgramResult other = train(folder, "--resume --steps 3 --optimizer sgd");
+  CHECK(other.code == 2);
+  CHECK_THAT(other.err, ContainsSubstring("the optimizer is the run's (adamw)"));
+}
+
+TEST_CASE("train: parameters that are no numbers any more are not saved") {
+  const Folder folder("lockstep-train-nan");
+  const ProgramResult run = train(folder, "--steps 2 --set training.learning_rate=1e6");
+  CHECK(run.code == 1);
+  CHECK_THAT(run.err, ContainsSubstring("loss after step 2 is"));
+  CHECK(metrics_of(folder).size() == 1);
+  CHECK(only_file(folder.path() + "/checkpoints").empty());
+}
+
+TEST_CASE("train: ranks run here, whatever machine the scenario is planned for") {
+  const Folder folder("lockstep-train-here");
+  const ProgramResult run = train(folder, "--steps 1 --cluster dgx-h100");
+  CHECK(run.code == 0);
+  CHECK_THAT(run.err, ContainsSubstring("H100-SXM5-80GB is left aside"));
+  const ProgramResult trace = run_program("trace " + folder.path());
+  CHECK(trace.code == 0);
+  CHECK_THAT(trace.out, !ContainsSubstring("H100"));
+}
+
 TEST_CASE("train: a run is not overwritten, and a damaged checkpoint is refused with its file") {
   const Folder folder("lockstep-again-");
   REQUIRE(train(folder, "--steps 2").code == 0);

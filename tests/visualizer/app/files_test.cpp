@@ -366,3 +366,23 @@ TEST_CASE("an export whose owner lets go leaves nothing behind") {
   CHECK(folder.size() == 0);
   CHECK_FALSE(errand.done());
 }
+
+TEST_CASE("planning and simulating pass checkpoints and end where one throws") {
+  const Scenario scenario = resolved(app::preset_scenario(*app::find_preset("mix")));
+  int passed = 0;
+  PlanOptions options{false, false, [&] { ++passed; }};
+  const Plan plan = make_plan(scenario, options);
+  CHECK(passed > 1);
+  options.checkpoint = [] { throw InterruptedError("test", "no longer wanted"); };
+  CHECK_THROWS_AS(make_plan(scenario, options), InterruptedError);
+
+  sim::SimulationOptions simulation;
+  passed = 0;
+  simulation.checkpoint = [&] { ++passed; };
+  const sim::Simulation run = sim::simulate(plan, scenario.cluster, simulation);
+  CHECK(passed > 1);
+  CHECK(run.trace.steps.front().end ==
+        sim::simulate(plan, scenario.cluster).trace.steps.front().end);
+  simulation.checkpoint = options.checkpoint;
+  CHECK_THROWS_AS(sim::simulate(plan, scenario.cluster, simulation), InterruptedError);
+}

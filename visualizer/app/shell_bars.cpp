@@ -47,14 +47,19 @@ void Shell::look_buttons() {
   const std::string theme = ui::tr(kThemes[static_cast<std::size_t>(settings_.theme)]);
   const std::string scale = fmt::format("{:.0f} %", 100 * static_cast<double>(settings_.scale));
   const std::string palette = fmt::format("{}...", ui::tr(S::kPalette));
-  const std::string files = working() ? fmt::format("{}...", ui::tr(S::kExport)) : "";
+  const auto width_of = [](const std::string& text) {
+    return ImGui::CalcTextSize(text.c_str()).x + 2 * ImGui::GetStyle().FramePadding.x +
+           ImGui::GetStyle().ItemSpacing.x;
+  };
   float width = 0;
-  for (const std::string& text : {language, theme, scale, palette, files, std::string("?")}) {
-    width += text.empty()
-                 ? 0
-                 : ImGui::CalcTextSize(text.c_str()).x + 2 * ImGui::GetStyle().FramePadding.x +
-                       ImGui::GetStyle().ItemSpacing.x;
+  for (const std::string& text : {language, theme, scale, palette, std::string("?")}) {
+    width += width_of(text);
   }
+  const std::string files = fmt::format("{}...", ui::tr(S::kExport));
+  const float taken = ImGui::GetItemRectMax().x + scaled(12);
+  // In a narrow window there is the key.
+  const bool has_files = working() && taken + width + width_of(files) <= ImGui::GetWindowWidth();
+  width += has_files ? width_of(files) : 0;
   ImGui::SameLine(
       std::max(ImGui::GetItemRectMax().x + scaled(8), ImGui::GetWindowWidth() - width - scaled(4)));
   const auto button = [](const std::string& text, const char* tag, auto&& act) {
@@ -64,7 +69,7 @@ void Shell::look_buttons() {
     ui::tag(tag, text);
     ImGui::SameLine();
   };
-  if (!files.empty()) {
+  if (has_files) {
     button(files, "top.export", [&] { show_export(); });
   }
   button(palette, "top.palette", [&] { dialogs_.show(Dialog::kPalette); });

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -83,7 +84,7 @@ Scenario huge() {
   scenario.strategy.tensor.degree = 1;
   scenario.strategy.tensor.sequence_parallel = false;
   scenario.strategy.pipeline.degree = 16;
-  scenario.training.accumulate = 512;
+  scenario.training.accumulate = 2048;
   return scenario;
 }
 
@@ -240,10 +241,12 @@ TEST_CASE("Save before opening another goes on to open it") {
 }
 
 TEST_CASE("quitting with edits asks first") {
-  Harness window;
-  window.open("ddp");
-  window.app().shell().quit();
-  CHECK(window.app().shell().wants_to_quit());
+  {
+    Harness window;
+    window.open("ddp");
+    window.app().shell().quit();
+    CHECK(window.app().shell().wants_to_quit());
+  }
   Harness other;
   other.open("ddp");
   other.session().edit([](Scenario& s) { s.training.micro_batch = 8; });
@@ -258,12 +261,15 @@ TEST_CASE("quitting with edits asks first") {
   CHECK(other.app().shell().wants_to_quit());
 }
 
-TEST_CASE("Home keeps what is open: going back brings undo, selection and figures") {
+TEST_CASE("Home keeps what is open: going back brings undo, cursor and figures") {
   Harness window;
   window.open("ddp");
   window.session().edit([](Scenario& s) { s.training.micro_batch = 8; });
   window.settle();
-  window.session().selection = app::Selection{0, 3};
+  window.command("view.memory");
+  window.session().cursor = window.session().document()->shown_step().begin + 5'000'000;
+  window.frames(3);
+  const std::optional<Nanoseconds> cursor = window.session().cursor;
   const app::DocumentPtr before = window.session().document();
   window.click("top.home");
   CHECK(window.shows("start.back"));
@@ -271,7 +277,8 @@ TEST_CASE("Home keeps what is open: going back brings undo, selection and figure
   window.click("start.back");
   CHECK(window.shows("metric.mfu"));
   CHECK(window.session().document() == before);
-  CHECK(window.session().selection == app::Selection{0, 3});
+  CHECK(window.session().cursor == cursor);
+  CHECK(std::string(window.app().shell().view().id()) == "memory");
   CHECK(window.session().can_undo());
   window.command("home");
   window.press(ui::Key::kEscape);
@@ -358,4 +365,24 @@ TEST_CASE("an export whose owner lets go leaves nothing behind") {
                   InterruptedError);
   CHECK(folder.size() == 0);
   CHECK_FALSE(errand.done());
+}
+
+TEST_CASE("planning and simulating pass checkpoints and end where one throws") {
+  const Scenario scenario = resolved(app::preset_scenario(*app::find_preset("mix")));
+  int passed = 0;
+  PlanOptions options{false, false, [&] { ++passed; }};
+  const Plan plan = make_plan(scenario, options);
+  CHECK(passed > 1);
+  options.checkpoint = [] { throw InterruptedError("test", "no longer wanted"); };
+  CHECK_THROWS_AS(make_plan(scenario, options), InterruptedError);
+
+  sim::SimulationOptions simulation;
+  passed = 0;
+  simulation.checkpoint = [&] { ++passed; };
+  const sim::Simulation run = sim::simulate(plan, scenario.cluster, simulation);
+  CHECK(passed > 1);
+  CHECK(run.trace.steps.front().end ==
+        sim::simulate(plan, scenario.cluster).trace.steps.front().end);
+  simulation.checkpoint = options.checkpoint;
+  CHECK_THROWS_AS(sim::simulate(plan, scenario.cluster, simulation), InterruptedError);
 }

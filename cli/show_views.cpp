@@ -36,6 +36,7 @@ std::string timeline(const ShowInput& input) {
   options.colour = input.colour;
   options.utf8 = input.text.utf8;
   options.ranks = input.ranks;
+  options.path = true;
   return view::timeline_text(input.plan(), input.step(), options);
 }
 

@@ -29,11 +29,12 @@ constexpr std::string_view kTraceMark = "LSTRACE\n";
 constexpr std::size_t kLookedAt = 65536;  ///< of a file, to tell what it is
 constexpr std::int64_t kUsualSequence = 4096;
 
-DocumentPtr finished(std::shared_ptr<Document> document) {
-  document->step = static_cast<int>(document->trace.steps.size()) - 1;
-  if (document->step < 0) {
+DocumentPtr finished(std::shared_ptr<Document> document, int step = -1) {
+  const auto steps = static_cast<int>(document->trace.steps.size());
+  if (steps == 0) {
     throw BadInputError(kComponent, "the trace holds no step");
   }
+  document->step = step < 0 ? steps - 1 : std::min(step, steps - 1);
   document->report = make_report(
       document->plan, document->trace, report_facts(document->scenario), document->step);
   return document;
@@ -135,6 +136,10 @@ DocumentPtr simulate_document(const Scenario& scenario, const Checkpoint& checkp
   document->memory = memory_report(document->scenario, {.plan = &document->plan});
   pass_checkpoint(checkpoint);
   return finished(document);
+}
+
+DocumentPtr at_step(const Document& document, int step) {
+  return finished(std::make_shared<Document>(document), step);
 }
 
 DocumentPtr load_document(const std::string& path, const Checkpoint& checkpoint) {

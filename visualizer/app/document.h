@@ -34,6 +34,8 @@ using RecordPtr = std::shared_ptr<const CollectiveRecord>;
 
 /// Plans and simulates, as `lockstep simulate` does. BadInputError for a scenario with problems.
 DocumentPtr simulate_document(const Scenario& scenario, const Checkpoint& checkpoint = {});
+/// The same with another step of its trace shown.
+DocumentPtr at_step(const Document& document, int step);
 /// Of a native trace.
 DocumentPtr load_document(const std::string& path, const Checkpoint& checkpoint = {});
 /// Of the trace of another tool: a file, or a folder with one for each rank.

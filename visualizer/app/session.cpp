@@ -39,6 +39,17 @@ void Session::open_baseline(const std::string& path) {
                .document = busy() ? ring_[at_].document : document_});
 }
 
+void Session::show_step(int step) {
+  if (document_ != nullptr && !is_imported()) {
+    worker_.ask({.number = ++asked_,
+                 .path = {},
+                 .scenario = scenario(),
+                 .baseline = {},
+                 .document = document_,
+                 .step = step});
+  }
+}
+
 void Session::pin() {
   if (!is_imported()) {
     baseline_ = document_;

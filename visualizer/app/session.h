@@ -66,6 +66,8 @@ class Session {
   void open_baseline(const std::string& path);
   /// Replaces everything.
   void start(Scenario scenario);
+  /// Another step of the trace that is shown, in the background.
+  void show_step(int step);
   /// Nothing is open any more.
   void close();
   /// The start screen, while what is open stays as it is.

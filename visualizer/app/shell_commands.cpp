@@ -253,7 +253,7 @@ void Shell::cycle_panels() {
 void Shell::escape() {
   if (!working() && session_.has_scenario()) {
     session_.leave_home();
-  } else if (desk_.escape()) {
+  } else if (desk_.escape() || (can_draw_view() && views_[view_]->escape())) {
     return;
   } else if (session_.selection || session_.area) {
     session_.selection.reset();

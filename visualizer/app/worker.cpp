@@ -172,7 +172,9 @@ std::optional<Result> Worker::answer(const Request& request) {
   const Checkpoint checkpoint = [this] { check_request(); };
   try {
     Scenario scenario = request.scenario;
-    result.document = request.document;
+    result.document = request.document != nullptr && request.step >= 0
+                          ? at_step(*request.document, request.step)
+                          : request.document;
     if (!request.path.empty()) {
       Opened opened = open_path(request.path, checkpoint);
       if (opened.record != nullptr) {

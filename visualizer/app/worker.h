@@ -30,6 +30,7 @@ struct Request {
   Scenario scenario;     ///< to simulate
   std::string baseline;  ///< also to be opened, to compare with; empty: none
   DocumentPtr document;  ///< with an empty path: what is shown, when it need not be simulated
+  int step = -1;         ///< of that document's trace; -1: the one that it shows
 };
 
 struct Result {

@@ -316,6 +316,14 @@ std::string ImportedLanes::label(std::size_t row, const LaneBox& box) const {
   return kind.empty() ? name : fmt::format("{} ({})", kind, name);
 }
 
+std::uint64_t ImportedLanes::name_key(std::size_t row, std::uint32_t item) const {
+  const Source& source = sources_[row];
+  const ImportedSpan& span = lane_of(source).spans[item - source.first_item];
+  const auto collective = static_cast<std::uint32_t>(span.collective);
+  const NameId kind = span.collective < 0 ? 0 : trace_.collectives[collective].kind;
+  return (static_cast<std::uint64_t>(kind) << 32U) | span.name;
+}
+
 void ImportedLanes::add_collective(DetailLines& lines, const ImportedSpan& span) const {
   if (span.collective < 0) {
     return;

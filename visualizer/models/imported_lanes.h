@@ -35,6 +35,7 @@ class ImportedLanes : public Lanes {
                              const TimeWindow& window,
                              Nanoseconds narrowest) const override;
   std::string label(std::size_t row, const LaneBox& box) const override;
+  std::uint64_t name_key(std::size_t row, std::uint32_t item) const override;
   DetailLines details(std::size_t row, const LaneBox& box) const override;
   LaneBox find(std::size_t row, std::uint32_t item) const override;
 

@@ -77,6 +77,8 @@ class Lanes {
   /// Few words, the most telling first; for a folded box how many there are.
   virtual std::string label(std::size_t row, const LaneBox& box) const = 0;
   virtual DetailLines details(std::size_t row, const LaneBox& box) const = 0;
+  /// Items with equal keys have equal labels, so that names need not be compared one by one.
+  virtual std::uint64_t name_key(std::size_t row, std::uint32_t item) const = 0;
   /// The item's box in the row, `count` 0 when there is none: what a selection refers to.
   virtual LaneBox find(std::size_t row, std::uint32_t item) const = 0;
 };

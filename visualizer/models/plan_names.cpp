@@ -23,6 +23,11 @@ std::int32_t track_of(const TraceIndex& index, int rank) {
   return index.step().track_of_rank[static_cast<std::size_t>(rank)];
 }
 
+std::string ranks_text(const TraceStep& step, int rank) {
+  const std::size_t alike = step.track(rank).ranks.size();
+  return alike > 1 ? fmt::format("rank {} (x {})", rank, alike) : fmt::format("rank {}", rank);
+}
+
 std::string segments_name(const ModelGraph& graph, const std::vector<std::int32_t>& parameters) {
   std::vector<std::int32_t> segments;
   for (const std::int32_t parameter : parameters) {

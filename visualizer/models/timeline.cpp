@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -21,12 +22,12 @@ Paint most_of(const PaintTimes& times) {
   return static_cast<Paint>(std::max_element(times.begin(), times.end()) - times.begin());
 }
 
+}  // namespace
+
 bool is_message(const Operation& op) {
   return op.kind == OperationKind::kCollective || op.kind == OperationKind::kSend ||
          op.kind == OperationKind::kRecv;
 }
-
-}  // namespace
 
 Paint paint_of(const Operation& op) {
   if (is_message(op)) {
@@ -127,22 +128,23 @@ std::vector<int> usual_ranks(const TraceStep& step, int most) {
 Timeline::Timeline(const Plan& plan, const TraceStep& step, const std::vector<int>& ranks)
     : index_(plan, step), lane_numbers_(step.tracks.size() * kStreamCount, kNotMade) {
   for (const int rank : ranks) {
-    if (rank < 0 || rank >= plan.mesh.world_size()) {
-      throw UsageError("timeline",
-                       fmt::format("rank {}: there are {}, from 0", rank, plan.mesh.world_size()));
-    }
     add_rank(rank);
   }
 }
 
 void Timeline::add_rank(int rank) {
+  const int ranks = index_.plan().mesh.world_size();
+  if (rank < 0 || rank >= ranks) {
+    throw UsageError("timeline", fmt::format("rank {}: there are {}, from 0", rank, ranks));
+  }
   const std::int32_t track = index_.step().track_of_rank[static_cast<std::size_t>(rank)];
   for (std::size_t stream = 0; stream < kStreamCount; ++stream) {
     std::int32_t& number = lane_numbers_[static_cast<std::size_t>(track) * kStreamCount + stream];
     if (number == kNotMade) {
       Lane lane = make_lane(track, static_cast<Stream>(stream));
-      number = lane.empty() ? kEmpty : static_cast<std::int32_t>(lanes_.size());
-      if (!lane.empty()) {
+      const bool empty = lane.pieces.empty();
+      number = empty ? kEmpty : static_cast<std::int32_t>(lanes_.size());
+      if (!empty) {
         lanes_.push_back(std::move(lane));
       }
     }
@@ -155,8 +157,8 @@ void Timeline::add_rank(int rank) {
 /// Messages of one stream pass one another when they go to different ranks or ways: what transfers
 /// is drawn before what waits, and earlier operations before later ones.
 Timeline::Lane Timeline::make_lane(int track, Stream stream) const {
-  Lane running;
-  Lane waiting;
+  Pieces running;
+  Pieces waiting;
   for (const std::uint32_t operation : index_.program(track).operations) {
     const Operation& op = index_.operation({track, operation});
     if (op.stream != stream) {
@@ -168,7 +170,56 @@ Timeline::Lane Timeline::make_lane(int track, Stream stream) const {
       waiting.push_back({times.arrived, times.started, operation, Paint::kWaiting});
     }
   }
-  return filled(without_overlap(std::move(running), index_.step().end), std::move(waiting));
+  Lane lane;
+  lane.pieces = filled(without_overlap(std::move(running), index_.step().end), std::move(waiting));
+  lane.blocks = blocks_of(lane.pieces);
+  return lane;
+}
+
+std::vector<Timeline::Block> Timeline::blocks_of(const Pieces& pieces) {
+  std::vector<Block> blocks((pieces.size() + kBlock - 1) / kBlock);
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const Nanoseconds length = pieces[i].end - pieces[i].begin;
+    Block& block = blocks[i / kBlock];
+    block.times[static_cast<std::size_t>(pieces[i].paint)] += length;
+    block.longest = std::max(block.longest, length);
+  }
+  return blocks;
+}
+
+/// The box that begins with piece `at`, which moves behind it.
+TimelineBox Timeline::folded(const Lane& lane, std::size_t& at, Nanoseconds narrowest) {
+  const Pieces& pieces = lane.pieces;
+  const Piece& first = pieces[at];
+  TimelineBox box{first.begin, first.end, 0, first.paint, first.operation, 1};
+  PaintTimes times{};
+  times[static_cast<std::size_t>(first.paint)] = first.end - first.begin;
+  const std::size_t begin = at++;
+  const Nanoseconds limit = first.begin + narrowest;
+  const auto joins = [&](std::size_t i) {
+    return pieces[i].begin < limit && pieces[i].end - pieces[i].begin < narrowest;
+  };
+  while (first.end - first.begin < narrowest && at < pieces.size() && joins(at)) {
+    const std::size_t last = at + kBlock - 1;
+    const bool whole_block = at % kBlock == 0 && last < pieces.size() &&
+                             pieces[last].begin < limit &&
+                             lane.blocks[at / kBlock].longest < narrowest;
+    if (whole_block) {
+      for (std::size_t paint = 0; paint < times.size(); ++paint) {
+        times[paint] += lane.blocks[at / kBlock].times[paint];
+      }
+      at += kBlock;
+    } else {
+      times[static_cast<std::size_t>(pieces[at].paint)] += pieces[at].end - pieces[at].begin;
+      ++at;
+    }
+  }
+  box.spans = static_cast<std::uint32_t>(at - begin);
+  box.end = pieces[at - 1].end;
+  box.operation = box.spans > 1 ? kNoSpan : first.operation;
+  box.busy = std::accumulate(times.begin(), times.end(), Nanoseconds{0});
+  box.paint = most_of(times);
+  return box;
 }
 
 std::vector<TimelineBox> Timeline::boxes(const TimelineRow& row,
@@ -176,27 +227,13 @@ std::vector<TimelineBox> Timeline::boxes(const TimelineRow& row,
                                          Nanoseconds narrowest) const {
   const Lane& lane = lane_of(row);
   std::vector<TimelineBox> boxes;
-  auto at = std::lower_bound(
-      lane.begin(), lane.end(), window.from, [](const Piece& piece, Nanoseconds time) {
-        return piece.end <= time;
+  const auto first =
+      std::partition_point(lane.pieces.begin(), lane.pieces.end(), [&](const Piece& piece) {
+        return piece.end <= window.from;
       });
-  while (at != lane.end() && at->begin < window.to) {
-    TimelineBox box{at->begin, at->end, at->end - at->begin, at->paint, at->operation, 1};
-    PaintTimes times{};
-    times[static_cast<std::size_t>(at->paint)] = box.busy;
-    const bool narrow = box.busy < narrowest;
-    ++at;
-    while (narrow && at != lane.end() && at->begin < box.begin + narrowest &&
-           at->end - at->begin < narrowest) {
-      box.end = at->end;
-      box.busy += at->end - at->begin;
-      times[static_cast<std::size_t>(at->paint)] += at->end - at->begin;
-      box.operation = kNoSpan;
-      ++box.spans;
-      ++at;
-    }
-    box.paint = most_of(times);
-    boxes.push_back(box);
+  auto at = static_cast<std::size_t>(first - lane.pieces.begin());
+  while (at < lane.pieces.size() && lane.pieces[at].begin < window.to) {
+    boxes.push_back(folded(lane, at, narrowest));
   }
   return boxes;
 }
@@ -204,7 +241,7 @@ std::vector<TimelineBox> Timeline::boxes(const TimelineRow& row,
 std::vector<TimelineCell> Timeline::cells(const TimelineRow& row,
                                           const TimeWindow& window,
                                           int count) const {
-  const Lane& lane = lane_of(row);
+  const Pieces& lane = lane_of(row).pieces;
   std::vector<TimelineCell> cells(static_cast<std::size_t>(count));
   const auto border = [&](int cell) { return window.from + window.length() * cell / count; };
   std::size_t at = 0;

@@ -9,6 +9,8 @@
 // Ranks with equal times share one lane. What it is not: pixels, colours or fonts.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -19,6 +21,8 @@ namespace lockstep::view {
 
 /// Of an operation while it runs.
 Paint paint_of(const Operation& op);
+/// A collective, send or recv: it waits for other ranks.
+bool is_message(const Operation& op);
 
 /// A stream of a rank.
 struct TimelineRow {
@@ -56,6 +60,8 @@ class Timeline {
   /// By rank in the given order, then by stream; streams on which nothing ever runs are left out.
   const std::vector<TimelineRow>& rows() const { return rows_; }
   TimeWindow whole() const { return {index_.step().begin, index_.step().end}; }
+  /// Adds a rank's rows behind the others.
+  void add_rank(int rank);
 
   /// In order, without overlap. Spans narrower than `narrowest` are folded with their neighbours
   /// into boxes at least so wide, unless they stand alone.
@@ -75,10 +81,21 @@ class Timeline {
     Paint paint = Paint::kForward;
   };
   /// Ascending, without overlap.
-  using Lane = std::vector<Piece>;
+  using Pieces = std::vector<Piece>;
+  /// So many neighbours in sum, so that folding costs boxes, not spans.
+  struct Block {
+    std::array<Nanoseconds, kPaintCount> times{};
+    Nanoseconds longest = 0;
+  };
+  struct Lane {
+    Pieces pieces;
+    std::vector<Block> blocks;
+  };
+  static constexpr std::size_t kBlock = 64;
 
-  void add_rank(int rank);
   Lane make_lane(int track, Stream stream) const;
+  static std::vector<Block> blocks_of(const Pieces& pieces);
+  static TimelineBox folded(const Lane& lane, std::size_t& at, Nanoseconds narrowest);
   const Lane& lane_of(const TimelineRow& row) const {
     return lanes_[static_cast<std::size_t>(row.lane)];
   }

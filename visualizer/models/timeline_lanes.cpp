@@ -7,6 +7,7 @@
 #include "core/model_graph.h"
 #include "core/plan_text.h"
 #include "core/report_text.h"
+#include "visualizer/models/plan_names.h"
 #include "visualizer/models/timeline_text.h"
 
 namespace lockstep::view {
@@ -38,10 +39,35 @@ std::string exact(Nanoseconds time) {
 
 TimelineLanes::TimelineLanes(const Plan& plan, const TraceStep& step, const std::vector<int>& ranks)
     : timeline_(plan, step, ranks) {
-  rows_.reserve(timeline_.rows().size());
-  for (const TimelineRow& row : timeline_.rows()) {
-    rows_.push_back({fmt::format("rank {}", row.rank), std::string(name_of(row.stream)), row.rank});
+  name_rows();
+}
+
+void TimelineLanes::name_rows() {
+  for (std::size_t i = rows_.size(); i < timeline_.rows().size(); ++i) {
+    const TimelineRow& row = timeline_.rows()[i];
+    rows_.push_back(
+        {ranks_text(index().step(), row.rank), std::string(name_of(row.stream)), row.rank});
   }
+}
+
+void TimelineLanes::show_track(std::int32_t track) {
+  for (std::size_t row = 0; row < rows_.size(); ++row) {
+    if (track_of(row) == track) {
+      return;
+    }
+  }
+  timeline_.add_rank(index().track(track).ranks.front());
+  name_rows();
+}
+
+std::optional<std::size_t> TimelineLanes::row_of(const TrackOperation& at) const {
+  const Stream stream = index().operation(at).stream;
+  for (std::size_t row = 0; row < rows_.size(); ++row) {
+    if (timeline_.rows()[row].stream == stream && track_of(row) == at.track) {
+      return row;
+    }
+  }
+  return std::nullopt;
 }
 
 std::int32_t TimelineLanes::track_of(std::size_t row) const {
@@ -69,8 +95,12 @@ std::string TimelineLanes::label(std::size_t row, const LaneBox& box) const {
   if (box.item == kNoItem) {
     return fmt::format("{} \xC3\x97", box.count);
   }
-  const Plan& plan = timeline_.index().plan();
-  const Operation& op = operation(row, box.item);
+  return name(operation_at(row, box.item));
+}
+
+std::string TimelineLanes::name(const TrackOperation& at) const {
+  const Plan& plan = index().plan();
+  const Operation& op = index().operation(at);
   std::string text = action_of(plan, op);
   if (op.module != kNoModule) {
     text += " " + plan.graph->module_name(op.module);
@@ -79,6 +109,18 @@ std::string TimelineLanes::label(std::size_t row, const LaneBox& box) const {
     text += fmt::format(" #{}", op.microbatch);
   }
   return text;
+}
+
+/// All that name() reads of an operation, side by side.
+std::uint64_t TimelineLanes::name_key(std::size_t row, std::uint32_t item) const {
+  const Operation& op = operation(row, item);
+  const auto kind = static_cast<std::uint64_t>(op.kind);
+  const auto work = static_cast<std::uint64_t>(op.work);
+  const auto collective = static_cast<std::uint64_t>(op.collective);
+  const auto microbatch = static_cast<std::uint64_t>(static_cast<std::uint16_t>(op.microbatch));
+  const std::uint64_t module = op.module & 0xffffffU;
+  return kind << 60U | work << 52U | collective << 48U |
+         static_cast<std::uint64_t>(op.communicator) << 40U | microbatch << 24U | module;
 }
 
 DetailLines TimelineLanes::details(std::size_t row, const LaneBox& box) const {

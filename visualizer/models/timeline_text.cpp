@@ -8,6 +8,8 @@
 
 #include "core/memory_timeline.h"
 #include "core/report_text.h"
+#include "visualizer/models/path_summary.h"
+#include "visualizer/models/plan_names.h"
 
 namespace lockstep::view {
 namespace {
@@ -43,8 +45,7 @@ class Picture {
   Picture(const Timeline& timeline, const TimelineTextOptions& options)
       : timeline_(timeline), options_(options), window_(options.window.value_or(timeline.whole())) {
     for (const TimelineRow& row : timeline.rows()) {
-      const std::size_t rank = fmt::formatted_size("rank {} ", row.rank);
-      rank_width_ = std::max(rank_width_, rank);
+      rank_width_ = std::max(rank_width_, name_of_rank(row.rank).size() + 1);
       stream_width_ = std::max(stream_width_, name_of(row.stream).size());
     }
     if (options.memory) {
@@ -61,7 +62,7 @@ class Picture {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const bool first = i == 0 || rows[i].rank != rows[i - 1].rank;
       const bool last = i + 1 == rows.size() || rows[i + 1].rank != rows[i].rank;
-      label(first ? fmt::format("rank {} ", rows[i].rank) : "", name_of(rows[i].stream));
+      label(first ? name_of_rank(rows[i].rank) : "", name_of(rows[i].stream));
       text_ += row_text(rows[i]) + "\n";
       if (last && options_.memory) {
         label("", "memory");
@@ -72,6 +73,12 @@ class Picture {
   }
 
  private:
+  /// Those that were asked for stand for themselves.
+  std::string name_of_rank(int rank) const {
+    return options_.ranks.empty() ? ranks_text(timeline_.index().step(), rank)
+                                  : fmt::format("rank {}", rank);
+  }
+
   void label(const std::string& rank, std::string_view stream) {
     text_ += fmt::format("{:<{}}{:<{}} ", rank, rank_width_, stream, stream_width_);
   }
@@ -195,7 +202,12 @@ std::string timeline_text(const Plan& plan,
   if (window.length() <= 0) {
     return "nothing happened: the step is empty\n";
   }
-  return Picture(timeline, options).draw();
+  std::string text = Picture(timeline, options).draw();
+  if (options.path) {
+    const TraceIndex& index = timeline.index();
+    text += path_text(PathSummary(index, critical_path(index)), options.utf8);
+  }
+  return text;
 }
 
 }  // namespace lockstep::view

@@ -27,6 +27,7 @@ struct TimelineTextOptions {
   std::vector<int> ranks = {};            ///< empty: usual_ranks(step, 16)
   std::optional<TimeWindow> window = {};  ///< nothing: the whole step
   bool memory = true;
+  bool path = false;  ///< below it what the critical path consists of
 };
 
 /// Lines end with newlines; no blanks at line ends.

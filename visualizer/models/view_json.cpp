@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "visualizer/models/path_summary.h"
+
 namespace lockstep::view {
 namespace {
 
@@ -142,6 +144,34 @@ void write_bar(JsonWriter& json, const BudgetBar& bar) {
   json.end_object();
 }
 
+void write_path(JsonWriter& json, const TraceIndex& index) {
+  const PathSummary summary(index, critical_path(index));
+  const Nanoseconds begin = index.step().begin;
+  json.begin_object("critical_path");
+  json.begin_array("shares");
+  for (const PathShare& it : summary.shares()) {
+    json.begin_object();
+    json.field("cause", name_of(it.cause));
+    json.field("group", it.group);
+    json.field("time_ns", it.time);
+    json.field("pieces", it.pieces);
+    json.end_object();
+  }
+  json.end_array();
+  json.begin_array("pieces");
+  for (const PathSegment& it : summary.path()) {
+    json.begin_object();
+    json.field("rank", index.track(it.track).ranks.front());
+    json.field("operation", it.operation == kNoSpan ? -1 : static_cast<std::int64_t>(it.operation));
+    json.field("begin_ns", it.begin - begin);
+    json.field("end_ns", it.end - begin);
+    json.field("cause", name_of(it.cause));
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+}
+
 }  // namespace
 
 void write_timeline(JsonWriter& json, const Timeline& timeline) {
@@ -164,6 +194,7 @@ void write_timeline(JsonWriter& json, const Timeline& timeline) {
     json.end_object();
   }
   json.end_array();
+  write_path(json, timeline.index());
 }
 
 void write_buckets(JsonWriter& json, const Buckets& buckets, std::optional<Nanoseconds> at) {

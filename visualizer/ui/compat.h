@@ -20,6 +20,7 @@ enum class Key : int {
   kD = 68,
   kE = 69,
   kF = 70,
+  kK = 75,
   kM = 77,
   kO = 79,
   kP = 80,

@@ -39,6 +39,15 @@ Rect intersect(const Rect& a, const Rect& b) {
           {std::min(a.max.x, b.max.x), std::min(a.max.y, b.max.y)}};
 }
 
+ImU32 mixed(ImU32 a, ImU32 b, float part) {
+  const ImVec4 from = ImGui::ColorConvertU32ToFloat4(a);
+  const ImVec4 to = ImGui::ColorConvertU32ToFloat4(b);
+  return ImGui::ColorConvertFloat4ToU32(ImVec4(from.x + (to.x - from.x) * part,
+                                               from.y + (to.y - from.y) * part,
+                                               from.z + (to.z - from.z) * part,
+                                               1));
+}
+
 void box(ImDrawList& list, const Rect& rect, const Look& look, const Rect& clip) {
   const Rect part = intersect(rect, clip);
   if (part.width() <= 0 || part.height() <= 0) {

@@ -24,6 +24,9 @@ struct Rect {
 
 Rect intersect(const Rect& a, const Rect& b);
 
+/// Of both opaque colours, `part` (0 to 1) of `b`.
+ImU32 mixed(ImU32 a, ImU32 b, float part);
+
 /// Filled, hatched where the look says so, outlined where it is communication. Clipped to `clip` by
 /// arithmetic, so that what is outside costs nothing.
 void box(ImDrawList& list, const Rect& rect, const Look& look, const Rect& clip);

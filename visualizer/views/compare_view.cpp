@@ -13,6 +13,7 @@
 #include "visualizer/ui/compat.h"
 #include "visualizer/ui/state.h"
 #include "visualizer/views/compare_parts.h"
+#include "visualizer/views/paint_legend.h"
 
 namespace lockstep::views {
 namespace {

@@ -1,7 +1,8 @@
 // LanesPane: paints lanes and lets people move in them: wheel and keys zoom and pan, a drag selects
 // a span of time, a click selects a box, the minimap shows where one is.
 //
-// It knows neither plans nor sessions: what is selected goes in and comes out through LanesChoice.
+// It knows neither plans nor sessions: what is selected goes in and comes out through LanesChoice,
+// what lies over the boxes (marks, arrows, arrivals) goes in through LanesOverlay.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +13,7 @@
 
 #include <imgui.h>
 
+#include "visualizer/models/lane_marks.h"
 #include "visualizer/models/lanes.h"
 #include "visualizer/ui/draw.h"
 
@@ -28,12 +30,42 @@ struct LanesChoice {
   std::optional<Nanoseconds> cursor;
 };
 
+/// From something that was over to what could start then.
+struct LanesArrow {
+  std::size_t from_row = 0;
+  Nanoseconds from = 0;
+  std::size_t to_row = 0;
+  Nanoseconds to = 0;
+  bool strong = false;  ///< the one that counted
+};
+
+/// A rank that came to a collective.
+struct LanesArrival {
+  std::size_t row = 0;
+  Nanoseconds arrived = 0;
+  Nanoseconds started = 0;
+  bool last = false;
+};
+
+/// What is painted over the boxes; pointers may be null.
+struct LanesOverlay {
+  const view::LaneMarks* path = nullptr;   ///< outlined; without `found` all others are dimmed
+  const view::LaneMarks* found = nullptr;  ///< framed, all others are dimmed
+  const std::vector<LanesArrow>* chain = nullptr;  ///< from piece to piece of the path, by time
+  std::vector<LanesArrow> arrows;
+  std::vector<LanesArrival> arrivals;
+};
+
 class LanesPane {
  public:
   /// Shows the whole again when the lanes are others than before.
   void show(const view::Lanes* lanes);
+  /// After rows were added to the lanes.
+  void count_rows();
   /// Fills the content region.
-  void draw(LanesChoice& choice, bool has_keys);
+  void draw(LanesChoice& choice, bool has_keys, const LanesOverlay& overlay = {});
+  /// Moves in time and, when it is drawn, to the row, as far as needed.
+  void reveal(const LanesBoxRef& box);
 
   const view::TimeWindow& window() const { return window_; }
   void set_window(view::TimeWindow window);
@@ -45,6 +77,8 @@ class LanesPane {
   void set_least_label_width(float width) { least_label_width_ = width; }
   /// In front of its tags, where there are two.
   void set_name(std::string name) { name_ = std::move(name); }
+  /// Characters that go to the previous and the next box of a row.
+  void set_walk_keys(char32_t back, char32_t forward) { walk_keys_ = {back, forward}; }
 
  private:
   struct Layout {
@@ -72,17 +106,34 @@ class LanesPane {
   void walk(LanesChoice& choice, int direction);
   std::optional<LanesBoxRef> box_under(const Layout& at, const ImVec2& point) const;
 
+  struct Emphasis {
+    bool path = false;
+    bool found = false;
+    bool dimmed = false;
+  };
+
   void paint_labels(const Layout& at) const;
-  void paint_rows(const Layout& at, const LanesChoice& choice) const;
-  void paint_row(const Layout& at, std::size_t row, Nanoseconds narrowest) const;
-  void paint_box(const Layout& at, std::size_t row, const view::LaneBox& box, ui::Rect place) const;
+  void paint_rows(const Layout& at, const LanesChoice& choice, const LanesOverlay& overlay) const;
+  void paint_row(const Layout& at, std::size_t row, const LanesOverlay& overlay) const;
+  void paint_box(const Layout& at,
+                 std::size_t row,
+                 const view::LaneBox& box,
+                 ui::Rect place,
+                 const Emphasis& emphasis) const;
+  static void paint_emphasis(const Layout& at, const ui::Rect& place, const Emphasis& emphasis);
   void paint_choice(const Layout& at, const LanesChoice& choice) const;
+  void paint_chain(const Layout& at, const std::vector<LanesArrow>& chain) const;
+  void paint_arrow(const Layout& at, const LanesArrow& arrow) const;
+  void paint_arrivals(const Layout& at, const std::vector<LanesArrival>& arrivals) const;
   void paint_map(const Layout& at) const;
   void paint_tooltip(const Layout& at) const;
   /// So narrow that a frame stays below kMostBoxes.
   Nanoseconds narrowest(const Layout& at) const;
 
   view::TimeWindow limits() const;
+  void scroll_to(const Layout& at, std::size_t row);
+
+  static constexpr float kDragPixels = 4;  ///< less is a click
 
   std::string name_ = "lanes";
   float least_label_width_ = 0;
@@ -93,9 +144,8 @@ class LanesPane {
   float scroll_ = 0;
   std::optional<Nanoseconds> drag_from_;
   bool map_held_ = false;
+  std::pair<char32_t, char32_t> walk_keys_{'[', ']'};
+  std::optional<std::size_t> revealed_row_;
 };
-
-/// One line: what the colours, hatches and letters mean. Only paints that occur.
-void draw_paint_legend(const view::Lanes& lanes);
 
 }  // namespace lockstep::views

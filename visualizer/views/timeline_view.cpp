@@ -1,64 +1,48 @@
 #include "visualizer/views/timeline_view.h"
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
+#include <imgui.h>
 
+#include "visualizer/models/path_summary.h"
 #include "visualizer/models/timeline_svg.h"
 #include "visualizer/models/timeline_text.h"
 #include "visualizer/models/view_json.h"
+#include "visualizer/ui/compat.h"
 #include "visualizer/ui/state.h"
+#include "visualizer/views/paint_legend.h"
 
 namespace lockstep::views {
 namespace {
 
 using ui::S;
+using ui::scaled;
 
 constexpr int kMostRanks = 16;
 
-struct SplitColumn {
-  TimeKind kind;
-  S title;
-};
-constexpr std::array<SplitColumn, view::kTimeKindCount> kSplitColumns{
-    {{TimeKind::kCompute, S::kSplitCompute},
-     {TimeKind::kRecompute, S::kRecompute},
-     {TimeKind::kExposed, S::kSplitExposed},
-     {TimeKind::kWaiting, S::kWaiting},
-     {TimeKind::kBubble, S::kSplitBubble},
-     {TimeKind::kHost, S::kSplitHost},
-     {TimeKind::kIdle, S::kSplitIdle}}};
+}  // namespace
 
-/// Columns that some rank has time in: a twentieth of a percent is shown as zero.
-std::vector<SplitColumn> used_columns(const std::vector<view::AreaSplit>& splits,
-                                      Nanoseconds length) {
-  std::vector<SplitColumn> columns;
-  for (const SplitColumn& column : kSplitColumns) {
-    const bool used = std::any_of(splits.begin(), splits.end(), [&](const view::AreaSplit& it) {
-      return it.of(column.kind) * 2000 > length;
-    });
-    if (used) {
-      columns.push_back(column);
-    }
-  }
-  return columns;
+TimelineView::TimelineView() {
+  pane_.set_walk_keys(',', '.');  // brackets follow dependencies
 }
 
-}  // namespace
+// ---- What is shown ------------------------------------------------------------------------------
 
 void TimelineView::use(const app::DocumentPtr& document) {
   if (document == document_) {
     return;
   }
-  splitter_.reset();
+  plan_lanes_ = nullptr;
   imported_ = nullptr;
-  busy_area_.reset();
+  causes_.forget();
+  path_.forget();
   if (document->imported != nullptr) {
     show_imported(*document->imported);
   } else {
     show_plan(*document);
   }
+  find_.use(lanes_.get());
   document_ = document;  // the former one goes only now: the former lanes were of it
 }
 
@@ -67,7 +51,8 @@ void TimelineView::show_plan(const app::Document& document) {
   auto lanes = std::make_unique<view::TimelineLanes>(
       document.plan, step, view::usual_ranks(step, kMostRanks));
   pane_.show(lanes.get());
-  splitter_ = std::make_unique<view::AreaSplitter>(lanes->timeline().index());
+  plan_lanes_ = lanes.get();
+  areas_.use(lanes->index());
   lanes_ = std::move(lanes);
 }
 
@@ -75,33 +60,72 @@ void TimelineView::show_imported(const ImportedTrace& trace) {
   auto lanes = std::make_unique<view::ImportedLanes>(trace);
   pane_.show(lanes.get());
   imported_ = lanes.get();
+  areas_.use(trace);
   lanes_ = std::move(lanes);
 }
 
+void TimelineView::count_rows() {
+  pane_.count_rows();
+  find_.use(lanes_.get());
+}
+
+std::optional<LanesBoxRef> TimelineView::box_of(std::size_t row, std::uint32_t item) const {
+  const view::LaneBox box = lanes_->find(row, item);
+  return box.count > 0 ? std::optional(LanesBoxRef{row, box}) : std::nullopt;
+}
+
+/// Of a rank whose row is another one's, which did the same at the same times: there.
 std::optional<LanesBoxRef> TimelineView::box_of(const app::Selection& selection) const {
+  std::int32_t rank = selection.rank;
+  if (plan_lanes_ != nullptr) {
+    const TraceStep& step = plan_lanes_->index().step();
+    if (rank < 0 || static_cast<std::size_t>(rank) >= step.track_of_rank.size()) {
+      return std::nullopt;
+    }
+    rank = step.track(rank).ranks.front();
+  }
   for (std::size_t row = 0; row < lanes_->rows().size(); ++row) {
-    if (lanes_->rows()[row].rank != selection.rank) {
+    if (lanes_->rows()[row].rank != rank) {
       continue;
     }
-    const view::LaneBox box = lanes_->find(row, selection.operation);
-    if (box.count > 0) {
-      return LanesBoxRef{row, box};
+    if (const std::optional<LanesBoxRef> box = box_of(row, selection.operation)) {
+      return box;
     }
   }
   return std::nullopt;
 }
 
+// ---- Picture ------------------------------------------------------------------------------------
+
 void TimelineView::draw(ViewContext& context, bool has_keys) {
   use(context.document);
   draw_paint_legend(*lanes_);
   app::Session& session = context.session;
+  draw_bar(context, has_keys);
   LanesChoice choice;
   choice.area = session.area;
   choice.cursor = session.cursor;
   if (session.selection) {
     choice.selected = box_of(*session.selection);
   }
-  pane_.draw(choice, has_keys);
+  const std::optional<view::FoundItem> found =
+      find_.draw(choice.selected, pane_.window().from, has_keys);
+  if (found) {
+    choice.selected = box_of(found->row, found->item);
+    pane_.reveal(*choice.selected);
+  }
+  LanesOverlay overlay;
+  overlay.found = find_.marks();
+  if (plan_lanes_ != nullptr) {
+    if (path_.use(*plan_lanes_, context.document->report.path)) {
+      count_rows();
+    }
+    path_.add_to(overlay);
+    find_causes(choice.selected);
+    follow(choice, has_keys);
+    causes_.add_to(overlay);
+  }
+  pane_.draw(choice, has_keys, overlay);
   session.area = choice.area;
   session.cursor = choice.cursor;
   session.selection.reset();
@@ -111,6 +135,101 @@ void TimelineView::draw(ViewContext& context, bool has_keys) {
   }
 }
 
+void TimelineView::draw_bar(ViewContext& context, bool has_keys) {
+  if (plan_lanes_ != nullptr) {
+    bool on = path_.is_on();
+    const bool toggled = ImGui::Checkbox(ui::tr(S::kCriticalPath), &on);
+    ui::tag("timeline.path", path_.is_on() ? "on" : "");
+    if (has_keys && ui::chord(ui::Key::kK, ui::kPlain)) {
+      path_.set_on(!path_.is_on());
+    } else if (toggled) {
+      path_.set_on(on);
+    }
+    ImGui::SameLine();
+  }
+  if (ImGui::Button(fmt::format("{}...##find", ui::tr(S::kFind)).c_str())) {
+    find_.open();
+  }
+  ui::tag("timeline.find");
+  draw_steps(context, has_keys);
+  if (plan_lanes_ == nullptr || !path_.is_on()) {
+    return;
+  }
+  ImGui::SameLine(0, scaled(14));
+  ImGui::AlignTextToFramePadding();
+  const std::string text =
+      ui::elided(*ui::state().fonts.text, path_.short_text(), ImGui::GetContentRegionAvail().x);
+  ImGui::TextUnformatted(text.c_str());
+}
+
+void TimelineView::draw_steps(ViewContext& context, bool has_keys) {
+  const app::Document& document = *context.document;
+  const auto count = static_cast<int>(document.trace.steps.size());
+  if (count < 2) {
+    return;
+  }
+  int wanted = document.step;
+  const auto button = [&](const char* label, const char* tag, int step, char32_t key) {
+    const bool can = step >= 0 && step < count;
+    ImGui::SameLine();
+    ImGui::BeginDisabled(!can);
+    const bool hit = ImGui::Button(fmt::format("{}##{}", label, tag).c_str());
+    ImGui::EndDisabled();
+    ui::tag(tag, "", can);
+    wanted = can && (hit || (has_keys && ui::typed(key))) ? step : wanted;
+  };
+  button("\xE2\x86\x90", "timeline.step.previous", document.step - 1, '{');
+  ImGui::SameLine();
+  ImGui::AlignTextToFramePadding();
+  const std::string text = ui::trf(S::kStepOf, document.step + 1, count);
+  ImGui::TextUnformatted(text.c_str());
+  ui::tag("timeline.step", std::to_string(document.step));
+  button("\xE2\x86\x92", "timeline.step.next", document.step + 1, '}');
+  if (wanted != document.step) {
+    context.session.show_step(wanted);
+  }
+}
+
+// ---- Causes -------------------------------------------------------------------------------------
+
+void TimelineView::find_causes(const std::optional<LanesBoxRef>& selected) {
+  if (!selected) {
+    causes_.use(*plan_lanes_, {}, 0);
+    return;
+  }
+  causes_.use(*plan_lanes_,
+              plan_lanes_->operation_at(selected->row, selected->box.item),
+              plan_lanes_->rows()[selected->row].rank);
+}
+
+void TimelineView::follow(LanesChoice& choice, bool has_keys) {
+  const bool back = has_keys && ui::typed('[');
+  const bool forward = has_keys && ui::typed(']');
+  if (!back && !forward) {
+    return;
+  }
+  go_to(choice, back ? causes_.cause() : causes_.effect());
+  find_causes(choice.selected);
+}
+
+/// Ranks that had no row get one.
+void TimelineView::go_to(LanesChoice& choice, const TrackOperation& target) {
+  if (target.operation == kNoSpan) {
+    return;
+  }
+  const std::size_t before = lanes_->rows().size();
+  plan_lanes_->show_track(target.track);
+  if (lanes_->rows().size() != before) {
+    count_rows();
+  }
+  if (const std::optional<std::size_t> row = plan_lanes_->row_of(target)) {
+    choice.selected = box_of(*row, target.operation);
+    pane_.reveal(*choice.selected);
+  }
+}
+
+// ---- Text ---------------------------------------------------------------------------------------
+
 std::string TimelineView::text(const ViewContext& context) {
   use(context.document);
   if (imported_ != nullptr) {
@@ -118,7 +237,13 @@ std::string TimelineView::text(const ViewContext& context) {
   }
   view::TimelineTextOptions options;
   options.utf8 = false;  // the window's font has no block characters
-  return view::timeline_text(context.document->plan, context.document->shown_step(), options);
+  options.path = true;
+  std::string text =
+      view::timeline_text(context.document->plan, context.document->shown_step(), options);
+  for (const auto& [name, value] : details(context)) {
+    text += fmt::format("{}: {}\n", name, value);
+  }
+  return text;
 }
 
 bool TimelineView::json(JsonWriter& json, const ViewContext& context) {
@@ -144,90 +269,63 @@ view::DetailLines TimelineView::details(const ViewContext& context) {
     return {};
   }
   const std::optional<LanesBoxRef> at = box_of(*context.session.selection);
-  return at ? lanes_->details(at->row, at->box) : view::DetailLines{};
+  if (!at) {
+    return {};
+  }
+  view::DetailLines lines = lanes_->details(at->row, at->box);
+  if (plan_lanes_ != nullptr) {
+    find_causes(at);
+    const view::DetailLines causes = causes_.lines(*plan_lanes_);
+    lines.insert(lines.end(), causes.begin(), causes.end());
+  }
+  return lines;
 }
 
-void TimelineView::draw_split(const view::TimeWindow& area) const {
-  const std::vector<view::AreaSplit> splits = splitter_->split(area);
-  const std::vector<SplitColumn> columns = used_columns(splits, area.length());
-  const ImGuiTableFlags flags =
-      ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY;
-  if (!ImGui::BeginTable("##split", static_cast<int>(columns.size()) + 1, flags)) {
+// ---- Below --------------------------------------------------------------------------------------
+
+void TimelineView::draw_selection(ViewContext& context) {
+  const std::optional<LanesBoxRef> at = box_of(*context.session.selection);
+  if (!at) {
     return;
   }
-  ImGui::TableSetupScrollFreeze(0, 1);
-  ImGui::TableSetupColumn(ui::tr(S::kSplitRank));
-  for (const SplitColumn& column : columns) {
-    ImGui::TableSetupColumn(ui::tr(column.title));
+  const float width = ImGui::GetContentRegionAvail().x;
+  const bool beside = plan_lanes_ != nullptr && width > scaled(560);
+  if (beside) {
+    ImGui::BeginChild("##what", ImVec2(std::floor(width * 0.42F), 0));
   }
-  ImGui::TableHeadersRow();
-  const auto length = static_cast<double>(std::max<Nanoseconds>(1, area.length()));
-  for (const view::AreaSplit& split : splits) {
-    ImGui::TableNextRow();
-    ImGui::TableNextColumn();
-    const std::string ranks = split.count > 1 ? fmt::format("{} (x {})", split.rank, split.count)
-                                              : std::to_string(split.rank);
-    ImGui::TextUnformatted(ranks.c_str());
-    for (const SplitColumn& column : columns) {
-      ImGui::TableNextColumn();
-      const Nanoseconds time = split.of(column.kind);
-      const std::string text = fmt::format(
-          "{:5.1f} %  {}", 100 * static_cast<double>(time) / length, view::time_text(time, true));
-      ImGui::TextUnformatted(text.c_str());
-      ui::tag(fmt::format("split.{}.{}", split.rank, name_of(column.kind)), std::to_string(time));
+  draw_detail_lines(lanes_->details(at->row, at->box));
+  if (beside) {
+    ImGui::EndChild();
+    ImGui::SameLine();
+    ImGui::BeginChild("##why");
+  }
+  if (plan_lanes_ != nullptr) {
+    find_causes(at);
+    if (const std::optional<TrackOperation> chosen = causes_.draw(*plan_lanes_)) {
+      LanesChoice choice;
+      go_to(choice, *chosen);
+      if (choice.selected) {
+        context.session.selection =
+            app::Selection{lanes_->rows()[choice.selected->row].rank, choice.selected->box.item};
+      }
     }
   }
-  ImGui::EndTable();
-}
-
-void TimelineView::draw_busy(const view::TimeWindow& area) {
-  if (!busy_area_ || busy_area_->from != area.from || busy_area_->to != area.to) {
-    busy_area_ = area;
-    busy_ = view::busy_times(imported_->trace(), area);
+  if (beside) {
+    ImGui::EndChild();
   }
-  constexpr ImGuiTableFlags kFlags =
-      ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY;
-  if (!ImGui::BeginTable("##busy", 5, kFlags)) {
-    return;
-  }
-  ImGui::TableSetupScrollFreeze(0, 1);
-  for (const S title : {S::kSplitRank,
-                        S::kImportedColumnKernels,
-                        S::kImportedColumnTransfers,
-                        S::kSplitExposed,
-                        S::kSplitHost}) {
-    ImGui::TableSetupColumn(ui::tr(title));
-  }
-  ImGui::TableHeadersRow();
-  const auto length = static_cast<double>(std::max<Nanoseconds>(1, area.length()));
-  const auto cell = [&](const std::string& rank, const char* name, bool known, Nanoseconds time) {
-    ImGui::TableNextColumn();
-    const std::string text = known ? fmt::format("{:5.1f} %  {}",
-                                                 100 * static_cast<double>(time) / length,
-                                                 view::time_text(time, true))
-                                   : "-";
-    ImGui::TextUnformatted(text.c_str());
-    ui::tag(fmt::format("busy.{}.{}", rank, name), known ? std::to_string(time) : "");
-  };
-  for (const view::ImportedBusy& it : busy_) {
-    ImGui::TableNextRow();
-    ImGui::TableNextColumn();
-    ImGui::TextUnformatted(it.rank.c_str());
-    cell(it.rank, "kernels", it.has_kernels, it.kernels);
-    cell(it.rank, "transfers", it.has_transfers, it.transfers);
-    cell(it.rank, "exposed", it.has_transfers && it.has_kernels, it.exposed);
-    cell(it.rank, "host", true, it.host);
-  }
-  ImGui::EndTable();
 }
 
 void TimelineView::draw_details(ViewContext& context) {
   use(context.document);
   if (context.session.selection) {
-    View::draw_details(context);
+    draw_selection(context);
     return;
   }
   const view::TimeWindow area = context.session.area.value_or(lanes_->whole());
+  if (path_.is_on() && plan_lanes_ != nullptr && !context.session.area) {
+    path_.draw();
+    ImGui::Spacing();
+  }
   std::string title = ui::tr(S::kWhereTimeGoes);
   if (context.session.area) {
     title = ui::trf(S::kTimelineSelection,
@@ -237,20 +335,23 @@ void TimelineView::draw_details(ViewContext& context) {
   }
   ImGui::TextUnformatted(title.c_str());
   ui::tag("timeline.area", std::to_string(area.length()));
-  if (imported_ != nullptr) {
-    draw_busy(area);
-  } else {
-    draw_split(area);
-  }
+  areas_.draw(area);
 }
 
 std::vector<KeyHelp> TimelineView::keys() const {
-  return {{ui::trf(S::kKeyWheel, "W S"), S::kKeyZoom},
-          {ui::trf(S::kKeyShiftDrag, "A D \xE2\x86\x90 \xE2\x86\x92"), S::kKeyPan},
-          {ui::tr(S::kKeyDrag), S::kKeyArea},
-          {"F", S::kFit},
-          {"Z", S::kZoomSelection},
-          {"[ ]", S::kKeyWalk}};
+  std::vector<KeyHelp> keys{
+      {ui::trf(S::kKeyWheel, "W S"), S::kKeyZoom},
+      {ui::trf(S::kKeyShiftDrag, "A D \xE2\x86\x90 \xE2\x86\x92"), S::kKeyPan},
+      {ui::tr(S::kKeyDrag), S::kKeyArea},
+      {"F", S::kFit},
+      {"Z", S::kZoomSelection},
+      {", .", S::kKeyWalk}};
+  for (const auto& more : {TimelineCauses::keys(), FindBar::keys()}) {
+    keys.insert(keys.end(), more.begin(), more.end());
+  }
+  keys.push_back({"K", S::kCriticalPath});
+  keys.push_back({"{ }", S::kKeySteps});
+  return keys;
 }
 
 }  // namespace lockstep::views

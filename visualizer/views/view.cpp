@@ -30,6 +30,10 @@ void View::draw_details(ViewContext& context) {
     ImGui::PopStyleColor();
     return;
   }
+  draw_detail_lines(lines);
+}
+
+void draw_detail_lines(const view::DetailLines& lines) {
   if (!ImGui::BeginTable("##details", 2, ImGuiTableFlags_SizingFixedFit)) {
     return;
   }

@@ -56,6 +56,8 @@ class View {
   virtual view::DetailLines details(const ViewContext&) { return {}; }
   /// Below the centre: details() as a table, unless the view has something better.
   virtual void draw_details(ViewContext& context);
+  /// Esc while no text is edited: true when it closed something of the view.
+  virtual bool escape() { return false; }
   virtual std::vector<KeyHelp> keys() const { return {}; }
   /// Another one is shown from now on.
   virtual void hide() {}
@@ -72,6 +74,9 @@ class View {
 
 /// As `lockstep show VIEW --json`; "" when the view has no figures.
 std::string json_text(View& view, const ViewContext& context);
+
+/// A table of names and values, each with its tag.
+void draw_detail_lines(const view::DetailLines& lines);
 
 /// All views, in the order of the keys 1 to 9.
 std::vector<std::unique_ptr<View>> make_views();

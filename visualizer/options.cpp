@@ -15,7 +15,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::array<std::string_view, 11> kFlags{"--shot",
+constexpr std::array<std::string_view, 12> kFlags{"--shot",
                                                   "--frames",
                                                   "--view",
                                                   "--scenario",
@@ -24,6 +24,7 @@ constexpr std::array<std::string_view, 11> kFlags{"--shot",
                                                   "--lang",
                                                   "--scale",
                                                   "--cursor",
+                                                  "--keys",
                                                   "--help",
                                                   "--version"};
 
@@ -135,6 +136,8 @@ void set_value(ViewOptions& options, const std::string& flag, const std::string&
     options.frames = static_cast<int>(*count);
   } else if (flag == "--cursor") {
     set_cursor(options, value);
+  } else if (flag == "--keys") {
+    options.keys = value;
   } else {
     throw UsageError("flags",
                      fmt::format("unknown flag {}, nearest is {}; see lockstep-view --help",
@@ -192,6 +195,7 @@ std::string view_help() {
          "  --lang CODE        en, zh\n"
          "  --scale NUMBER     0.75 to 3\n"
          "  --cursor X,Y|TIME  where the mouse is, or the time that is pointed at: 12.5ms\n"
+         "  --keys TEXT        type this before the picture is taken: k (critical path), /name\n"
          "  --frames N         close the window after N frames\n"
          "  --version, --help\n\n"
          "Exit codes: 0 ok, 2 usage, 3 bad input file, 7 no display or no OpenGL 3.3.\n";

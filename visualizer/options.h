@@ -26,6 +26,7 @@ struct ViewOptions {
   std::optional<float> scale;
   std::optional<std::pair<int, int>> cursor_pixel;
   std::optional<std::int64_t> cursor_time;  ///< [ns] since the step began
+  std::string keys;                         ///< typed before the picture is taken; \n is Enter
   std::optional<int> frames;                ///< the window closes after so many
   bool help = false;
   bool version = false;

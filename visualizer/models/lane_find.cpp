@@ -1,7 +1,6 @@
 #include "visualizer/models/lane_find.h"
 
 #include <algorithm>
-#include <unordered_map>
 
 namespace lockstep::view {
 namespace {
@@ -16,23 +15,39 @@ std::string in_small_letters(std::string text) {
 }  // namespace
 
 LaneFind::LaneFind(const Lanes& lanes) {
-  std::unordered_map<std::uint64_t, std::uint32_t> known;
   for (std::size_t row = 0; row < lanes.rows().size(); ++row) {
-    for (const LaneBox& box : lanes.boxes(row, lanes.whole(), 0)) {
-      if (box.paint == Paint::kWaiting) {
-        continue;  // a piece of an item that has a box of its own
-      }
-      const std::uint64_t key = lanes.name_key(row, box.item);
-      const auto [it, is_new] = known.emplace(key, static_cast<std::uint32_t>(names_.size()));
-      if (is_new) {
-        names_.push_back(in_small_letters(lanes.label(row, box)));
-      }
-      items_.push_back({box.begin, box.end, box.item, static_cast<std::uint32_t>(row), it->second});
-    }
+    add_row(lanes, row);
   }
   std::sort(items_.begin(), items_.end(), [](const Item& a, const Item& b) {
     return a.begin != b.begin ? a.begin < b.begin : a.row < b.row;
   });
+}
+
+/// An item has several boxes where it waited in pieces: the one in which it ran counts, if any.
+void LaneFind::add_row(const Lanes& lanes, std::size_t row) {
+  const std::vector<LaneBox> boxes = lanes.boxes(row, lanes.whole(), 0);
+  std::vector<bool> seen;
+  for (const bool waiting : {false, true}) {
+    for (const LaneBox& box : boxes) {
+      if ((box.paint == Paint::kWaiting) != waiting) {
+        continue;
+      }
+      seen.resize(std::max<std::size_t>(seen.size(), std::size_t{box.item} + 1), false);
+      if (!seen[box.item]) {
+        seen[box.item] = true;
+        add_item(lanes, row, box);
+      }
+    }
+  }
+}
+
+void LaneFind::add_item(const Lanes& lanes, std::size_t row, const LaneBox& box) {
+  const auto next = static_cast<std::uint32_t>(names_.size());
+  const auto [it, is_new] = name_of_key_.emplace(lanes.name_key(row, box.item), next);
+  if (is_new) {
+    names_.push_back(in_small_letters(lanes.label(row, box)));
+  }
+  items_.push_back({box.begin, box.end, box.item, static_cast<std::uint32_t>(row), it->second});
 }
 
 void LaneFind::search(const std::string& text) {

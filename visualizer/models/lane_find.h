@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "visualizer/models/lane_marks.h"
@@ -51,8 +52,12 @@ class LaneFind {
     std::uint32_t name = 0;  ///< index into names_
   };
 
-  std::vector<std::string> names_;  ///< small letters
-  std::vector<Item> items_;         ///< by begin, then by row
+  void add_row(const Lanes& lanes, std::size_t row);
+  void add_item(const Lanes& lanes, std::size_t row, const LaneBox& box);
+
+  std::unordered_map<std::uint64_t, std::uint32_t> name_of_key_;  ///< indices into names_
+  std::vector<std::string> names_;                                ///< small letters
+  std::vector<Item> items_;                                       ///< by begin, then by row
   std::string text_;
   std::vector<FoundItem> found_;
   LaneMarks marks_;

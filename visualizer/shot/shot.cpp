@@ -1,6 +1,7 @@
 #include "visualizer/shot/shot.h"
 
 #include <exception>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -40,6 +41,32 @@ void open(Headless& headless, const std::string& path, const std::string& baseli
   headless.settle();
 }
 
+/// Keys that the program knows by their place, not by their character.
+std::optional<ui::Key> code_of(char key) {
+  if (key == '\n') {
+    return ui::Key::kEnter;
+  }
+  const bool letter = key >= 'a' && key <= 'z';
+  return letter ? std::optional(static_cast<ui::Key>(key - 'a' + 'A')) : std::nullopt;
+}
+
+void type(Headless& headless, const std::string& keys) {
+  for (const char key : keys) {
+    const std::optional<ui::Key> code = code_of(key);
+    if (code) {
+      ui::feed_key(headless.io(), *code, true);
+    }
+    if (key != '\n') {
+      ui::feed_text(headless.io(), std::string_view(&key, 1));
+    }
+    headless.frame();
+    if (code) {
+      ui::feed_key(headless.io(), *code, false);
+    }
+    headless.frames(2);
+  }
+}
+
 }  // namespace
 
 void take_shot(const ViewOptions& options) {
@@ -74,6 +101,7 @@ void take_shot(const ViewOptions& options) {
         (imported ? 0 : document->shown_step().begin) + *options.cursor_time;
   }
   headless.frames(kFrames);
+  type(headless, options.keys);
   save_png(options.shot, headless.picture());
 }
 

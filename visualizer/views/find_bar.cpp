@@ -93,7 +93,11 @@ std::optional<view::FoundItem> FindBar::draw(const std::optional<LanesBoxRef>& s
   if (has_keys && ui::typed('/')) {
     open();
   }
-  if (!open_ || lanes_ == nullptr) {
+  if (!open_) {
+    if (ImGui::Button(fmt::format("{}...##find", ui::tr(S::kFind)).c_str())) {
+      open();
+    }
+    ui::tag("find.open");
     return std::nullopt;
   }
   if (find_ == nullptr) {

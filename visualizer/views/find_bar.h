@@ -22,8 +22,8 @@ class FindBar {
   /// False when it was not open.
   bool close();
 
-  /// A line while it is open. Returns where to go: `selected` is where one is, `from` the time that
-  /// is searched from otherwise.
+  /// A button, or a text box and what was found. Returns where to go: `selected` is where one is,
+  /// `from` the time that is searched from otherwise.
   std::optional<view::FoundItem> draw(const std::optional<LanesBoxRef>& selected,
                                       Nanoseconds from,
                                       bool has_keys);

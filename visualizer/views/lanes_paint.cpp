@@ -107,7 +107,9 @@ void LanesPane::paint_row(const Layout& at, std::size_t row, const LanesOverlay&
   Emphasis emphasis;
   const auto emphasis_of = [&](const LaneBox& box) {
     Emphasis it;
-    it.path = overlay.path != nullptr && overlay.path->holds(row, box);
+    // Waiting is not on the path: what it waited for is.
+    it.path = overlay.path != nullptr && box.paint != view::Paint::kWaiting &&
+              overlay.path->holds(row, box);
     it.found = overlay.found != nullptr && overlay.found->holds(row, box);
     it.dimmed = overlay.found != nullptr ? !it.found : overlay.path != nullptr && !it.path;
     return it;

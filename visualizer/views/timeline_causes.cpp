@@ -91,7 +91,8 @@ void TimelineCauses::find_arrows(const view::TimelineLanes& lanes) {
     const Link& link = links_[i];
     const bool shown = link.operation.operation != kNoSpan;
     const std::optional<std::size_t> row = shown ? lanes.row_of(link.operation) : std::nullopt;
-    if (row && (link.kind != LinkKind::kPeer || link.determines)) {
+    const bool own = link.kind != LinkKind::kPeer && link.kind != LinkKind::kIssue;
+    if (row && (own || link.determines)) {
       arrows_.push_back({*row, link.over, *here, times.started, link.determines});
     }
   }

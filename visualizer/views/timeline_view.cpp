@@ -101,19 +101,13 @@ void TimelineView::draw(ViewContext& context, bool has_keys) {
   use(context.document);
   draw_paint_legend(*lanes_);
   app::Session& session = context.session;
-  draw_bar(context, has_keys);
   LanesChoice choice;
   choice.area = session.area;
   choice.cursor = session.cursor;
   if (session.selection) {
     choice.selected = box_of(*session.selection);
   }
-  const std::optional<view::FoundItem> found =
-      find_.draw(choice.selected, pane_.window().from, has_keys);
-  if (found) {
-    choice.selected = box_of(found->row, found->item);
-    pane_.reveal(*choice.selected);
-  }
+  draw_bar(context, choice, has_keys);
   LanesOverlay overlay;
   overlay.found = find_.marks();
   if (plan_lanes_ != nullptr) {
@@ -135,22 +129,28 @@ void TimelineView::draw(ViewContext& context, bool has_keys) {
   }
 }
 
-void TimelineView::draw_bar(ViewContext& context, bool has_keys) {
+void TimelineView::draw_toggle(bool has_keys) {
+  bool on = path_.is_on();
+  if (ImGui::Checkbox(ui::tr(S::kCriticalPath), &on)) {
+    path_.set_on(on);
+  }
+  ui::tag("timeline.path", path_.is_on() ? "on" : "");
+  if (has_keys && ui::chord(ui::Key::kK, ui::kPlain)) {
+    path_.set_on(!path_.is_on());
+  }
+  ImGui::SameLine();
+}
+
+void TimelineView::draw_bar(ViewContext& context, LanesChoice& choice, bool has_keys) {
   if (plan_lanes_ != nullptr) {
-    bool on = path_.is_on();
-    const bool toggled = ImGui::Checkbox(ui::tr(S::kCriticalPath), &on);
-    ui::tag("timeline.path", path_.is_on() ? "on" : "");
-    if (has_keys && ui::chord(ui::Key::kK, ui::kPlain)) {
-      path_.set_on(!path_.is_on());
-    } else if (toggled) {
-      path_.set_on(on);
+    draw_toggle(has_keys);
+  }
+  if (const auto found = find_.draw(choice.selected, pane_.window().from, has_keys)) {
+    choice.selected = box_of(found->row, found->item);
+    if (choice.selected) {
+      pane_.reveal(*choice.selected);
     }
-    ImGui::SameLine();
   }
-  if (ImGui::Button(fmt::format("{}...##find", ui::tr(S::kFind)).c_str())) {
-    find_.open();
-  }
-  ui::tag("timeline.find");
   draw_steps(context, has_keys);
   if (plan_lanes_ == nullptr || !path_.is_on()) {
     return;
@@ -224,7 +224,9 @@ void TimelineView::go_to(LanesChoice& choice, const TrackOperation& target) {
   }
   if (const std::optional<std::size_t> row = plan_lanes_->row_of(target)) {
     choice.selected = box_of(*row, target.operation);
-    pane_.reveal(*choice.selected);
+    if (choice.selected) {
+      pane_.reveal(*choice.selected);
+    }
   }
 }
 

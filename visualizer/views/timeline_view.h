@@ -41,8 +41,9 @@ class TimelineView : public View {
   std::optional<LanesBoxRef> box_of(std::size_t row, std::uint32_t item) const;
   void show_plan(const app::Document& document);
   void show_imported(const ImportedTrace& trace);
-  /// Buttons, and what is known in a word about what is shown.
-  void draw_bar(ViewContext& context, bool has_keys);
+  /// Buttons, search, and the path in a line.
+  void draw_bar(ViewContext& context, LanesChoice& choice, bool has_keys);
+  void draw_toggle(bool has_keys);
   void draw_steps(ViewContext& context, bool has_keys);
   void find_causes(const std::optional<LanesBoxRef>& selected);
   void follow(LanesChoice& choice, bool has_keys);

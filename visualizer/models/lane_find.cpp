@@ -5,6 +5,9 @@
 namespace lockstep::view {
 namespace {
 
+/// As many as are read between two frames of a window.
+constexpr std::size_t kItemsAtOnce = 50'000;
+
 std::string in_small_letters(std::string text) {
   for (char& c : text) {
     c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -14,19 +17,22 @@ std::string in_small_letters(std::string text) {
 
 }  // namespace
 
-LaneFind::LaneFind(const Lanes& lanes) {
-  for (std::size_t row = 0; row < lanes.rows().size(); ++row) {
-    add_row(lanes, row);
+bool LaneFind::prepare() {
+  const std::size_t before = items_.size();
+  while (!is_ready() && items_.size() < before + kItemsAtOnce) {
+    add_row(next_row_++);
   }
-  std::sort(items_.begin(), items_.end(), [](const Item& a, const Item& b) {
-    return a.begin != b.begin ? a.begin < b.begin : a.row < b.row;
-  });
+  return !is_ready();
 }
 
 /// An item has several boxes where it waited in pieces: the one in which it ran counts, if any.
-void LaneFind::add_row(const Lanes& lanes, std::size_t row) {
-  const std::vector<LaneBox> boxes = lanes.boxes(row, lanes.whole(), 0);
+void LaneFind::add_row(std::size_t row) {
+  const auto first = static_cast<std::ptrdiff_t>(items_.size());
+  const std::vector<LaneBox> boxes = lanes_.boxes(row, lanes_.whole(), 0);
   std::vector<bool> seen;
+  const auto in_order = [](const Item& a, const Item& b) {
+    return a.begin != b.begin ? a.begin < b.begin : a.row < b.row;
+  };
   for (const bool waiting : {false, true}) {
     for (const LaneBox& box : boxes) {
       if ((box.paint == Paint::kWaiting) != waiting) {
@@ -35,17 +41,19 @@ void LaneFind::add_row(const Lanes& lanes, std::size_t row) {
       seen.resize(std::max<std::size_t>(seen.size(), std::size_t{box.item} + 1), false);
       if (!seen[box.item]) {
         seen[box.item] = true;
-        add_item(lanes, row, box);
+        add_item(row, box);
       }
     }
   }
+  std::sort(items_.begin() + first, items_.end(), in_order);
+  std::inplace_merge(items_.begin(), items_.begin() + first, items_.end(), in_order);
 }
 
-void LaneFind::add_item(const Lanes& lanes, std::size_t row, const LaneBox& box) {
+void LaneFind::add_item(std::size_t row, const LaneBox& box) {
   const auto next = static_cast<std::uint32_t>(names_.size());
-  const auto [it, is_new] = name_of_key_.emplace(lanes.name_key(row, box.item), next);
+  const auto [it, is_new] = name_of_key_.emplace(lanes_.name_key(row, box.item), next);
   if (is_new) {
-    names_.push_back(in_small_letters(lanes.label(row, box)));
+    names_.push_back(in_small_letters(lanes_.label(row, box)));
   }
   items_.push_back({box.begin, box.end, box.item, static_cast<std::uint32_t>(row), it->second});
 }

@@ -1,6 +1,7 @@
 // LaneFind: the items of lanes whose name contains a text, in order of time.
 //
-//     LaneFind find(lanes);          // nothing yet
+//     LaneFind find(lanes);
+//     while (find.prepare()) {}      // in pieces, so that a window can draw between them
 //     find.search("all_gather");     // letter case does not matter
 //     find.next(cursor)              // which of found() comes after
 //
@@ -28,9 +29,13 @@ struct FoundItem {
 class LaneFind {
  public:
   /// The lanes must outlive it; rows that are added later are not searched.
-  explicit LaneFind(const Lanes& lanes);
+  explicit LaneFind(const Lanes& lanes) : lanes_(lanes) {}
 
-  /// An empty text finds nothing.
+  /// Reads some rows; false when there are none left.
+  bool prepare();
+  bool is_ready() const { return next_row_ == lanes_.rows().size(); }
+
+  /// Once it is ready. An empty text finds nothing.
   void search(const std::string& text);
 
   const std::string& text() const { return text_; }
@@ -52,9 +57,11 @@ class LaneFind {
     std::uint32_t name = 0;  ///< index into names_
   };
 
-  void add_row(const Lanes& lanes, std::size_t row);
-  void add_item(const Lanes& lanes, std::size_t row, const LaneBox& box);
+  void add_row(std::size_t row);
+  void add_item(std::size_t row, const LaneBox& box);
 
+  const Lanes& lanes_;
+  std::size_t next_row_ = 0;
   std::unordered_map<std::uint64_t, std::uint32_t> name_of_key_;  ///< indices into names_
   std::vector<std::string> names_;                                ///< small letters
   std::vector<Item> items_;                                       ///< by begin, then by row

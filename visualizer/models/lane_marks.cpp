@@ -11,11 +11,14 @@ void LaneMarks::add(std::size_t row, const LaneBox& box) {
 }
 
 void LaneMarks::finish() {
+  const auto by_begin = [](const Mark& a, const Mark& b) { return a.begin < b.begin; };
   for (Row& row : rows_) {
-    std::sort(row.marks.begin(), row.marks.end(), [](const Mark& a, const Mark& b) {
-      return a.begin < b.begin;
-    });
-    std::sort(row.items.begin(), row.items.end());
+    if (!std::is_sorted(row.marks.begin(), row.marks.end(), by_begin)) {
+      std::sort(row.marks.begin(), row.marks.end(), by_begin);
+    }
+    if (!std::is_sorted(row.items.begin(), row.items.end())) {
+      std::sort(row.items.begin(), row.items.end());
+    }
     row.items.erase(std::unique(row.items.begin(), row.items.end()), row.items.end());
   }
 }

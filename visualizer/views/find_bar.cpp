@@ -37,6 +37,21 @@ const view::LaneMarks* FindBar::marks() const {
   return open_ && find_ != nullptr && !find_->text().empty() ? &find_->marks() : nullptr;
 }
 
+/// Some names a frame; then what is searched for.
+void FindBar::read() {
+  if (find_ == nullptr) {
+    find_ = std::make_unique<view::LaneFind>(*lanes_);
+  }
+  if (!find_->is_ready() && find_->prepare()) {
+    return;
+  }
+  if (input_ != find_->text()) {
+    find_->search(input_);
+    counted_.reset();
+    number_.reset();
+  }
+}
+
 /// True when Enter was pressed in it.
 bool FindBar::draw_input() {
   ImGui::SetNextItemWidth(std::min(scaled(220), ImGui::GetContentRegionAvail().x * 0.4F));
@@ -100,16 +115,9 @@ std::optional<view::FoundItem> FindBar::draw(const std::optional<LanesBoxRef>& s
     ui::tag("find.open");
     return std::nullopt;
   }
-  if (find_ == nullptr) {
-    find_ = std::make_unique<view::LaneFind>(*lanes_);
-  }
   const bool back = (ui::modifiers_held() & ui::kShift) != 0;
   int direction = draw_input() ? (back ? -1 : 1) : 0;
-  if (input_ != find_->text()) {
-    find_->search(input_);
-    counted_.reset();
-    number_.reset();
-  }
+  read();
   count(selected);
   const std::size_t all = find_->found().size();
   direction = button("find.previous", "\xE2\x86\x90", S::kFindPrevious) ? -1 : direction;

@@ -17,7 +17,8 @@ class FindBar {
   /// Other lanes, or the same with other rows: what is searched for stays.
   void use(const view::Lanes* lanes);
 
-  bool is_open() const { return open_; }
+  /// It still reads names: frames without input are needed.
+  bool is_reading() const { return open_ && find_ != nullptr && !find_->is_ready(); }
   void open();
   /// False when it was not open.
   bool close();
@@ -33,6 +34,7 @@ class FindBar {
   static std::vector<KeyHelp> keys();
 
  private:
+  void read();
   bool draw_input();
   bool button(const char* tag, const char* label, ui::S meaning) const;
   void count(const std::optional<LanesBoxRef>& selected);

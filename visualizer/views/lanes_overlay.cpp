@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "visualizer/ui/plot.h"
 #include "visualizer/ui/state.h"
 #include "visualizer/views/lanes_pane.h"
 
@@ -117,6 +118,13 @@ void LanesPane::paint_arrivals(const Layout& at, const std::vector<LanesArrival>
     const float y = rect.max.y - size;
     if (start - x > 1) {
       line_with_rim(ImVec2(x, y), ImVec2(start, y), colour, width);
+    }
+    const std::string text = it.last ? ui::tr(ui::S::kCauseLast) : it.text;
+    const float room = ui::text_width(*ui::state().fonts.small, text) + 2 * size;
+    const float left = it.last ? x + size : (x + start - room) / 2;
+    const ImVec2 corner(left, y - 2 * size);
+    if ((it.last || start - x > room) && at.body.contains(corner)) {
+      ui::draw_plate(list, at.body, corner, text);
     }
     // Upright: came; full: came last.
     const ImVec2 tip(x, y + size);

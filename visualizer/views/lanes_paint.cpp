@@ -105,6 +105,7 @@ void LanesPane::paint_row(const Layout& at, std::size_t row, const LanesOverlay&
   std::optional<LaneBox> run;  // small neighbours of one paint, drawn as one
   Rect place = rect;
   Emphasis emphasis;
+  const bool marked = overlay.path != nullptr || overlay.found != nullptr;
   const auto emphasis_of = [&](const LaneBox& box) {
     Emphasis it;
     // Waiting is not on the path: what it waited for is.
@@ -121,7 +122,7 @@ void LanesPane::paint_row(const Layout& at, std::size_t row, const LanesOverlay&
       run.reset();
     }
   };
-  for (const LaneBox& box : lanes_->boxes(row, window_, narrowest(at))) {
+  for (const LaneBox& box : lanes_->boxes(row, window_, narrowest(at, marked))) {
     const float left = x_of(at.body, box.begin);
     const float right = x_of(at.body, box.end);
     const Emphasis here = emphasis_of(box);

@@ -14,6 +14,7 @@ using view::LaneBox;
 using view::TimeWindow;
 
 constexpr double kMostBoxes = 4000;
+constexpr double kMostMarked = 2500;   ///< whose frames take more
 constexpr Nanoseconds kShortest = 20;  ///< of a window
 
 double pixels(float length) {
@@ -129,10 +130,11 @@ Rect LanesPane::row_rect(const Layout& at, std::size_t row) const {
           ImVec2(at.body.max.x, std::floor(top) + at.row_height - 1)};
 }
 
-Nanoseconds LanesPane::narrowest(const Layout& at) const {
+Nanoseconds LanesPane::narrowest(const Layout& at, bool marked) const {
+  const double most = marked ? kMostMarked : kMostBoxes;
   const double shown = std::min(static_cast<double>(lanes_->rows().size()),
                                 static_cast<double>(at.body.height() / at.row_height) + 1);
-  const double width = std::max(1.0, shown * pixels(at.body.width()) / kMostBoxes);
+  const double width = std::max(1.0, shown * pixels(at.body.width()) / most);
   return std::max<Nanoseconds>(
       1,
       static_cast<Nanoseconds>(width * static_cast<double>(window_.length()) /

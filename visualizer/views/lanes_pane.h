@@ -45,6 +45,7 @@ struct LanesArrival {
   Nanoseconds arrived = 0;
   Nanoseconds started = 0;
   bool last = false;
+  std::string text;  ///< how long it waited; written where there is room
 };
 
 /// What is painted over the boxes; pointers may be null.
@@ -127,8 +128,8 @@ class LanesPane {
   void paint_arrivals(const Layout& at, const std::vector<LanesArrival>& arrivals) const;
   void paint_map(const Layout& at) const;
   void paint_tooltip(const Layout& at) const;
-  /// So narrow that a frame stays below kMostBoxes.
-  Nanoseconds narrowest(const Layout& at) const;
+  /// So narrow that a frame stays below kMostBoxes, marked ones below kMostMarked.
+  Nanoseconds narrowest(const Layout& at, bool marked = false) const;
 
   view::TimeWindow limits() const;
   void scroll_to(const Layout& at, std::size_t row);

@@ -111,8 +111,8 @@ void TimelineCauses::find_arrows(const view::TimelineLanes& lanes) {
 void TimelineCauses::find_arrivals(const view::TimelineLanes& lanes) {
   for (const view::Arrival& it : meeting_->list()) {
     if (const std::optional<std::size_t> row = lanes.row_of(it.operation)) {
-      const bool last = it.arrived == meeting_->list().back().arrived;
-      arrivals_.push_back({*row, it.arrived, it.started, last});
+      const bool last = meeting_->spread() > 0 && it.arrived == meeting_->list().back().arrived;
+      arrivals_.push_back({*row, it.arrived, it.started, last, view::time_text(it.waited(), true)});
     }
   }
 }

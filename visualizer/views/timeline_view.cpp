@@ -151,6 +151,7 @@ void TimelineView::draw_bar(ViewContext& context, LanesChoice& choice, bool has_
       pane_.reveal(*choice.selected);
     }
   }
+  context.session.playing = context.session.playing || find_.is_reading();
   draw_steps(context, has_keys);
   if (plan_lanes_ == nullptr || !path_.is_on()) {
     return;

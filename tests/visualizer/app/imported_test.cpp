@@ -50,7 +50,7 @@ TEST_CASE("a profiler's trace opens in the timeline with what is known of it") {
   CHECK(window.value("imported.backend") == "nccl");
   CHECK(window.value("imported.device") == "Imaginary GPU");
   CHECK(window.shows("busy.rank 3.exposed"));
-  window.type("]");
+  window.type(".");
   CHECK(window.shows("details.what"));
   window.press(ui::Key::kT);
   window.press(ui::Key::kEscape);

@@ -23,6 +23,8 @@ TEST_CASE("a search finds what reading every label finds, in order of time") {
     const TraceStep& step = trace.steps[0];
     const TimelineLanes lanes(plan, step, usual_ranks(step, 3));
     LaneFind find(lanes);
+    while (find.prepare()) {
+    }
     for (const char* text : {"matmul", "MATMUL", "all_", "h.1", "send", "#0", "no such thing"}) {
       find.search(text);
       const std::string small = std::string(text) == "MATMUL" ? "matmul" : text;
@@ -52,6 +54,8 @@ TEST_CASE("folded boxes are marked when one of their items is") {
   const TraceStep& step = trace.steps[0];
   const TimelineLanes lanes(plan, step, {0});
   LaneFind find(lanes);
+  while (find.prepare()) {
+  }
   find.search("matmul");
   const Nanoseconds narrowest = lanes.whole().length() / 40;
   for (std::size_t row = 0; row < lanes.rows().size(); ++row) {
@@ -72,6 +76,8 @@ TEST_CASE("the next one after a time is the first when there is none after it") 
   const Trace trace = test::random_trace(plan, test::steady_section(plan), random);
   const TimelineLanes lanes(plan, trace.steps[0], {0});
   LaneFind find(lanes);
+  while (find.prepare()) {
+  }
   find.search("matmul");
   REQUIRE(find.found().size() > 2);
   CHECK(find.first_from(0) == 0);

@@ -36,13 +36,12 @@ void select(Harness& window, const TrackOperation& at) {
   window.frames(2);
 }
 
-/// A collective of several ranks whose last rank came late, and where it is on the first to come.
-TrackOperation uneven_collective(const TraceIndex& index) {
+/// Of this kind, whose last rank is another one.
+TrackOperation late_peer(const TraceIndex& index, OperationKind kind) {
   for (std::int32_t track = 0; track < index.track_count(); ++track) {
     for (const std::uint32_t operation : index.program(track).operations) {
       const TrackOperation at{track, operation};
-      if (index.operation(at).kind == OperationKind::kCollective &&
-          index.last_arrival(at).track != track) {
+      if (index.operation(at).kind == kind && index.last_arrival(at).track != track) {
         return at;
       }
     }
@@ -138,7 +137,7 @@ TEST_CASE("brackets follow what determined the start of an operation through the
   Harness window;
   window.open("pipeline");
   const TraceIndex index(window.session().document()->plan, step_of(window));
-  select(window, {0, index.last_operation(0)});
+  select(window, late_peer(index, OperationKind::kRecv));
   std::size_t ranks = 0;
   for (int i = 0; i < 40; ++i) {
     const TrackOperation at = selected(window);
@@ -181,7 +180,7 @@ TEST_CASE("a selected collective shows when every rank came to it and who was la
   Harness window(1600, 1000);
   window.open("pipeline");
   const TraceIndex index(window.session().document()->plan, step_of(window));
-  const TrackOperation at = uneven_collective(index);
+  const TrackOperation at = late_peer(index, OperationKind::kCollective);
   REQUIRE(at.operation != kNoSpan);
   select(window, at);
   const TrackOperation late = index.last_arrival(at);
@@ -203,7 +202,8 @@ TEST_CASE("the critical path is switched on by K and its shares add up to the st
   CHECK(window.value("path.total") == std::to_string(report.step_time));
   const TraceIndex index(window.session().document()->plan, step_of(window));
   Nanoseconds sum = 0;
-  for (const view::PathShare& it : view::PathSummary(index, report.path).shares()) {
+  const view::PathSummary summary(index, report.path);
+  for (const view::PathShare& it : summary.shares()) {
     CHECK(window.value("path." + it.name()) == std::to_string(it.time));
     sum += it.time;
   }

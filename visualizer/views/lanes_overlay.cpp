@@ -30,6 +30,15 @@ void head(const ImVec2& tip, float size, ImU32 colour, bool filled) {
   list.AddTriangle(above, tip, below, filled ? ui::theme().panel : colour, 1);
 }
 
+/// Where a rank came; full for the last one.
+void flag(const ImVec2& tip, float size, bool full) {
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  const ImVec2 left(tip.x - size, tip.y - 1.5F * size);
+  const ImVec2 right(tip.x + size, tip.y - 1.5F * size);
+  list.AddTriangleFilled(left, right, tip, full ? ui::theme().text : ui::theme().panel);
+  list.AddTriangle(left, right, tip, full ? ui::theme().panel : ui::theme().text, 1);
+}
+
 float middle(const Rect& rect) {
   return std::floor((rect.min.y + rect.max.y) / 2);
 }
@@ -126,12 +135,7 @@ void LanesPane::paint_arrivals(const Layout& at, const std::vector<LanesArrival>
     if ((it.last || start - x > room) && at.body.contains(corner)) {
       ui::draw_plate(list, at.body, corner, text);
     }
-    // Upright: came; full: came last.
-    const ImVec2 tip(x, y + size);
-    const ImVec2 left(x - size, y - size / 2);
-    const ImVec2 right(x + size, y - size / 2);
-    list.AddTriangleFilled(left, right, tip, it.last ? colour : ui::theme().panel);
-    list.AddTriangle(left, right, tip, it.last ? ui::theme().panel : colour, 1);
+    flag(ImVec2(x, y + size), size, it.last);
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 namespace lockstep::view {
 namespace {
 
@@ -51,9 +53,11 @@ void LaneFind::add_row(std::size_t row) {
 
 void LaneFind::add_item(std::size_t row, const LaneBox& box) {
   const auto next = static_cast<std::uint32_t>(names_.size());
-  const auto [it, is_new] = name_of_key_.emplace(lanes_.name_key(row, box.item), next);
+  auto& known = name_of_key_[static_cast<std::size_t>(box.paint)];
+  const auto [it, is_new] = known.emplace(lanes_.name_key(row, box.item), next);
   if (is_new) {
-    names_.push_back(in_small_letters(lanes_.label(row, box)));
+    names_.push_back(
+        in_small_letters(fmt::format("{} {}", lanes_.label(row, box), name_of(box.paint))));
   }
   items_.push_back({box.begin, box.end, box.item, static_cast<std::uint32_t>(row), it->second});
 }

@@ -1,4 +1,4 @@
-// LaneFind: the items of lanes whose name contains a text, in order of time.
+// LaneFind: the items of lanes whose name or kind ("backward") contains a text, in order of time.
 //
 //     LaneFind find(lanes);
 //     while (find.prepare()) {}      // in pieces, so that a window can draw between them
@@ -8,6 +8,7 @@
 // Names are made once for each distinct one, so a million items are searched in some milliseconds.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -62,9 +63,10 @@ class LaneFind {
 
   const Lanes& lanes_;
   std::size_t next_row_ = 0;
-  std::unordered_map<std::uint64_t, std::uint32_t> name_of_key_;  ///< indices into names_
-  std::vector<std::string> names_;                                ///< small letters
-  std::vector<Item> items_;                                       ///< by begin, then by row
+  /// By paint and key: indices into names_.
+  std::array<std::unordered_map<std::uint64_t, std::uint32_t>, kPaintCount> name_of_key_;
+  std::vector<std::string> names_;  ///< small letters
+  std::vector<Item> items_;         ///< by begin, then by row
   std::string text_;
   std::vector<FoundItem> found_;
   LaneMarks marks_;

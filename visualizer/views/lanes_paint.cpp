@@ -67,7 +67,7 @@ void LanesPane::paint_box(const Layout& at,
   if (emphasis.dimmed) {
     return;
   }
-  paint_emphasis(at, place, emphasis);
+  paint_emphasis(at, place, emphasis, !folded);
   const Rect seen = ui::intersect(place, at.body);
   const float em = ui::state().fonts.small->FontSize;
   if (seen.width() >= 3 * em) {
@@ -81,7 +81,11 @@ void LanesPane::paint_box(const Layout& at,
   }
 }
 
-void LanesPane::paint_emphasis(const Layout& at, const Rect& place, const Emphasis& emphasis) {
+/// Without sides many small ones in a row do not become a fence.
+void LanesPane::paint_emphasis(const Layout& at,
+                               const Rect& place,
+                               const Emphasis& emphasis,
+                               bool sides) {
   if (!emphasis.path && !emphasis.found) {
     return;
   }
@@ -91,7 +95,7 @@ void LanesPane::paint_emphasis(const Layout& at, const Rect& place, const Emphas
   const Rect seen = ui::intersect(place, at.body);
   list.AddRectFilled(seen.min, ImVec2(seen.max.x, seen.min.y + line), colour);
   list.AddRectFilled(ImVec2(seen.min.x, seen.max.y - line), seen.max, colour);
-  if (seen.width() >= 3 * line) {
+  if (sides && seen.width() >= 3 * line) {
     list.AddRectFilled(seen.min, ImVec2(seen.min.x + line, seen.max.y), colour);
     list.AddRectFilled(ImVec2(seen.max.x - line, seen.min.y), seen.max, colour);
   }
@@ -101,11 +105,15 @@ void LanesPane::paint_row(const Layout& at, std::size_t row, const LanesOverlay&
   const Rect rect = row_rect(at, row);
   const Rect clip = ui::intersect(rect, at.body);
   ImGui::GetWindowDrawList()->AddRectFilled(clip.min, clip.max, ui::theme().raised);
-  const float small = scaled(5);
   std::optional<LaneBox> run;  // small neighbours of one paint, drawn as one
   Rect place = rect;
   Emphasis emphasis;
   const bool marked = overlay.path != nullptr || overlay.found != nullptr;
+  const Nanoseconds narrow = narrowest(at, marked);
+  const float folds =
+      static_cast<float>(2 * static_cast<double>(narrow) * static_cast<double>(at.body.width()) /
+                         static_cast<double>(window_.length() + 1));
+  const float small = std::max(scaled(5), folds);
   const auto emphasis_of = [&](const LaneBox& box) {
     Emphasis it;
     // Waiting is not on the path: what it waited for is.
@@ -122,7 +130,7 @@ void LanesPane::paint_row(const Layout& at, std::size_t row, const LanesOverlay&
       run.reset();
     }
   };
-  for (const LaneBox& box : lanes_->boxes(row, window_, narrowest(at, marked))) {
+  for (const LaneBox& box : lanes_->boxes(row, window_, narrow)) {
     const float left = x_of(at.body, box.begin);
     const float right = x_of(at.body, box.end);
     const Emphasis here = emphasis_of(box);

@@ -121,7 +121,10 @@ class LanesPane {
                  const view::LaneBox& box,
                  ui::Rect place,
                  const Emphasis& emphasis) const;
-  static void paint_emphasis(const Layout& at, const ui::Rect& place, const Emphasis& emphasis);
+  static void paint_emphasis(const Layout& at,
+                             const ui::Rect& place,
+                             const Emphasis& emphasis,
+                             bool sides);
   void paint_choice(const Layout& at, const LanesChoice& choice) const;
   void paint_chain(const Layout& at, const std::vector<LanesArrow>& chain) const;
   void paint_arrow(const Layout& at, const LanesArrow& arrow) const;

@@ -86,6 +86,11 @@ TEST_CASE("the next one after a time is the first when there is none after it") 
   CHECK(find.found()[find.first_from(second.begin)].begin == second.begin);
   CHECK(find.number_of(second.row, second.item) == std::size_t{1});
   CHECK_FALSE(find.number_of(second.row, kNoItem));
+  find.search("Optimizer");
+  CHECK_FALSE(find.found().empty());
+  for (const FoundItem& it : find.found()) {
+    CHECK(lanes.find(it.row, it.item).paint == Paint::kOptimizer);
+  }
   find.search("");
   CHECK(find.found().empty());
 }

@@ -54,6 +54,27 @@ TEST_CASE("show: every view is drawn in text and as JSON") {
   }
 }
 
+TEST_CASE("show: the critical path of the timeline adds up to the step, in pieces and in shares") {
+  for (const std::string strategy : {"--strategy ddp --dp 4", "--pp 2 --accumulate 4"}) {
+    INFO(strategy);
+    const Json shown = Json::parse(run_program("show timeline --json " + strategy + kModel).out);
+    const Json& path = shown["critical_path"];
+    std::int64_t shares = 0;
+    for (const Json& share : path["shares"]) {
+      shares += share["time_ns"].get<std::int64_t>();
+    }
+    CHECK(shares == shown["step_time_ns"]);
+    std::int64_t end = 0;
+    for (const Json& piece : path["pieces"]) {
+      CHECK(piece["begin_ns"] == end);
+      end = piece["end_ns"];
+    }
+    CHECK(end == shown["step_time_ns"]);
+    const auto text = run_program("show timeline " + strategy + kModel);
+    CHECK_THAT(text.out, ContainsSubstring("critical path: what the step's "));
+  }
+}
+
 TEST_CASE(
     "show: a pipeline in unit time has the bubble of the textbook, a real one that of simulate") {
   const std::string flags = "--pp 4 --schedule 1f1b --accumulate 8" + kModel;

@@ -6,9 +6,11 @@
 
 #include "core/critical_path.h"
 #include "core/planner/planner.h"
+#include "simulator/simulate.h"
 #include "tests/core/check/tiny_plans.h"
 #include "tests/support/catch.h"
 #include "tests/support/hand_traces.h"
+#include "tests/support/random_scenario.h"
 #include "tests/support/scale.h"
 #include "tests/support/scenarios.h"
 #include "visualizer/models/arrivals.h"
@@ -279,31 +281,49 @@ TEST_CASE("in random traces everything that is said to determine a start is in t
   }
 }
 
+/// Without gaps, in sum the step, and every link a dependency of the plan.
+void check_path(const TraceIndex& index) {
+  const PathSummary summary(index, critical_path(index));
+  const std::vector<PathSegment>& path = summary.path();
+  REQUIRE(path.front().begin == index.step().begin);
+  REQUIRE(path.back().end == index.step().end);
+  REQUIRE(summary.total() == index.step().end - index.step().begin);
+  for (std::size_t i = 1; i < path.size(); ++i) {
+    REQUIRE(path[i].begin == path[i - 1].end);
+    REQUIRE(path[i - 1].cause != PathCause::kUnexplained);
+    REQUIRE(path[i].cause != PathCause::kUnexplained);
+    const TrackOperation at{path[i].track, path[i].operation};
+    const TrackOperation before{path[i - 1].track, path[i - 1].operation};
+    if (at.track == before.track && at.operation == before.operation) {
+      continue;  // issued, then run
+    }
+    // Of a meeting the path goes on with what the last to come had waited for.
+    const TrackOperation late = index.last_arrival(at);
+    const bool same = late.track == before.track && late.operation == before.operation;
+    REQUIRE((same || depends(index, at, before) || depends(index, late, before)));
+  }
+}
+
 TEST_CASE("in random traces every link of the critical path is a dependency of the plan") {
   std::mt19937_64 random(test::test_seed());
   for (const test::NamedScenario& it : test::one_of_each()) {
     INFO(it.name << ", seed " << test::test_seed());
     const Plan plan = make_plan(it.scenario);
     const Trace trace = test::random_trace(plan, test::steady_section(plan), random);
-    const TraceIndex index(plan, trace.steps[0]);
-    const PathSummary summary(index, critical_path(index));
-    const std::vector<PathSegment>& path = summary.path();
-    REQUIRE(path.front().begin == index.step().begin);
-    REQUIRE(path.back().end == index.step().end);
-    REQUIRE(summary.total() == index.step().end - index.step().begin);
-    for (std::size_t i = 1; i < path.size(); ++i) {
-      REQUIRE(path[i].begin == path[i - 1].end);
-      const TrackOperation at{path[i].track, path[i].operation};
-      const TrackOperation before{path[i - 1].track, path[i - 1].operation};
-      if (at.track == before.track && at.operation == before.operation) {
-        continue;  // issued, then run
-      }
-      // Of a meeting the path goes on with what the last to come had waited for.
-      const bool straight = depends(index, at, before);
-      const TrackOperation late = index.last_arrival(at);
-      const bool through = is_message(index.operation(at)) && depends(index, late, before);
-      REQUIRE((straight || through || late.operation == before.operation));
-    }
+    check_path(TraceIndex(plan, trace.steps[0]));
+  }
+}
+
+TEST_CASE("in random scenarios every link of the critical path is a dependency of the plan") {
+  std::mt19937_64 random(test::test_seed());
+  for (int i = 0; i < test::scaled(40); ++i) {
+    const Scenario scenario = test::random_scenario(random);
+    INFO("scenario " << i << ", seed " << test::test_seed());
+    const Plan plan = make_plan(scenario);
+    sim::SimulationOptions options;
+    options.fold = false;
+    const Trace trace = sim::simulate(plan, scenario.cluster, options).trace;
+    check_path(TraceIndex(plan, trace.steps[0]));
   }
 }
 

@@ -64,8 +64,10 @@ void LanesPane::paint_arrow(const Layout& at, const LanesArrow& arrow) const {
   }
   const ImU32 colour = ui::theme().text;
   const ImVec2 end(to.x - size / 2, to.y);
-  const float bend = std::clamp((to.x - from.x) / 2, size, scaled(60));
-  const float rise = arrow.from_row == arrow.to_row ? at.row_height * 0.45F : 0;
+  const bool same_row = arrow.from_row == arrow.to_row;
+  const float across = to.x - from.x;
+  const float bend = same_row ? across / 4 : std::clamp(across / 2, size, scaled(60));
+  const float rise = same_row ? at.row_height * 0.45F : 0;
   const ImVec2 one(from.x + bend, from.y - rise);
   const ImVec2 two(end.x - bend, end.y - rise);
   list.AddBezierCubic(from, one, two, end, ui::theme().panel, width + scaled(2));

@@ -144,7 +144,8 @@ std::optional<TrackOperation> TimelineCauses::draw(const view::TimelineLanes& la
   if (links_.empty() || !ImGui::BeginTable("##causes", 5, kTable)) {
     return chosen;
   }
-  headers({S::kCauseWhat, S::kCauseWhy, S::kSplitRank, S::kCauseOver, S::kCauseSlack});
+  ImGui::TableSetupColumn(ui::tr(S::kCauseWhat), ImGuiTableColumnFlags_WidthStretch);
+  headers({S::kCauseWhy, S::kSplitRank, S::kCauseOver, S::kCauseSlack});
   for (std::size_t i = 0; i < std::min(links_.size(), kMostLinks); ++i) {
     const Link& link = links_[i];
     ImGui::TableNextRow();

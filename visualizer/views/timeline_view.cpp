@@ -292,9 +292,9 @@ void TimelineView::draw_selection(ViewContext& context) {
     return;
   }
   const float width = ImGui::GetContentRegionAvail().x;
-  const bool beside = plan_lanes_ != nullptr && width > scaled(560);
+  const bool beside = plan_lanes_ != nullptr && width > scaled(600);
   if (beside) {
-    ImGui::BeginChild("##what", ImVec2(std::floor(width * 0.42F), 0));
+    ImGui::BeginChild("##what", ImVec2(std::floor(width * 0.36F), 0));
   }
   draw_detail_lines(lanes_->details(at->row, at->box));
   if (beside) {

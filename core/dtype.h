@@ -13,6 +13,11 @@ enum class DType : std::uint8_t { kFp64, kFp32, kBf16, kFp16, kInt64, kInt32, kU
 
 inline constexpr int kDTypeCount = 7;
 
+constexpr bool is_floating(DType dtype) {
+  return dtype == DType::kFp64 || dtype == DType::kFp32 || dtype == DType::kBf16 ||
+         dtype == DType::kFp16;
+}
+
 /// Bytes of one element.
 constexpr std::int64_t size_of(DType dtype) {
   switch (dtype) {

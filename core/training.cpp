@@ -3,14 +3,6 @@
 #include "core/validate_fields.h"
 
 namespace lockstep {
-namespace {
-
-bool is_floating(DType dtype) {
-  return dtype == DType::kFp64 || dtype == DType::kFp32 || dtype == DType::kBf16 ||
-         dtype == DType::kFp16;
-}
-
-}  // namespace
 
 DType TrainingSpec::parameter_dtype() const {
   switch (precision) {

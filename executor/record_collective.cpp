@@ -200,6 +200,10 @@ CollectiveRecord record_collective(const RecordedCollective& wanted) {
     throw UsageError("collective",
                      fmt::format("{} has no steps to look at", name_of(wanted.collective)));
   }
+  if (!is_floating(wanted.dtype)) {
+    throw UsageError("collective",
+                     fmt::format("no floating-point type: {}", name_of(wanted.dtype)));
+  }
   const Transfer transfer{.collective = wanted.collective};
   if (algorithm_for(transfer, wanted.algorithm) != wanted.algorithm) {
     throw UsageError("collective",

@@ -59,6 +59,12 @@ void Headless::settle() {
   } while (app_->session().working());
 }
 
+int Headless::quads() const {
+  const ImDrawData* data = ImGui::GetDrawData();
+  LOCKSTEP_CHECK(data != nullptr && data->Valid, "no frame was drawn");
+  return data->TotalVtxCount / 4;
+}
+
 Image Headless::picture() const {
   return take_picture();
 }

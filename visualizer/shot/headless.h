@@ -28,6 +28,8 @@ class Headless {
   void settle();
   /// Of the last frame.
   Image picture() const;
+  /// Of the last frame: four vertices each, letters too. What a graphics card has to draw.
+  int quads() const;
 
  private:
   struct ContextDeleter {

@@ -246,6 +246,7 @@ void Dialogs::keys(const std::vector<Command>& commands,
     }
   }
   two_columns("F6, Shift+F6", ui::tr(S::kKeyPanels));
+  two_columns("Tab", ui::tr(S::kKeyWalkControls));
   two_columns("\xE2\x86\x90 \xE2\x86\x92 \xE2\x86\x91 \xE2\x86\x93", ui::tr(S::kKeyArrows));
   two_columns("Esc", ui::tr(S::kKeyEscape));
   ImGui::EndTable();
@@ -264,16 +265,22 @@ void Dialogs::glossary() {
 
 void Dialogs::palette(const std::vector<Command>& commands) {
   ImGui::SetNextItemWidth(-1);
+  const std::size_t before = chosen_;
+  const auto choose = [](ImGuiInputTextCallbackData* data) {
+    auto& chosen = *static_cast<std::size_t*>(data->UserData);
+    chosen = data->EventKey == ImGuiKey_UpArrow ? std::max<std::size_t>(chosen, 1) - 1 : chosen + 1;
+    return 0;
+  };
+  // With a history the line keeps the arrows; else they would leave it for another item.
   const bool enter = ImGui::InputTextWithHint(
-      "##palette", ui::tr(S::kPaletteHint), &input_, ImGuiInputTextFlags_EnterReturnsTrue);
+      "##palette",
+      ui::tr(S::kPaletteHint),
+      &input_,
+      ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_CallbackHistory,
+      choose,
+      &chosen_);
   ui::tag("palette", input_);
   const std::vector<const Command*> found = matching(commands, input_);
-  if (ui::pressed(ui::Key::kDown)) {
-    ++chosen_;
-  }
-  if (ui::pressed(ui::Key::kUp) && chosen_ > 0) {
-    --chosen_;
-  }
   chosen_ = found.empty() ? 0 : std::min(chosen_, found.size() - 1);
   const Command* run = enter && !found.empty() ? found[chosen_] : nullptr;
   ImGui::BeginChild("##found");
@@ -283,6 +290,9 @@ void Dialogs::palette(const std::vector<Command>& commands) {
       run = found[i];
     }
     ui::tag("palette." + found[i]->id);
+    if (i == chosen_ && chosen_ != before) {
+      ImGui::SetScrollHereY();
+    }
     if (!found[i]->keys.empty()) {
       const float width = ui::text_width(*ui::state().fonts.text, found[i]->keys);
       ImGui::SameLine(ImGui::GetWindowContentRegionMax().x - width - ui::scaled(8));
@@ -321,7 +331,7 @@ void Dialogs::folder() {
   const fs::path typed(input_);
   std::error_code error;
   const fs::path folder = fs::is_directory(typed, error) ? typed : typed.parent_path();
-  ImGui::BeginChild("##folder");
+  ui::begin_list("##folder");
   if (ImGui::Selectable(ui::tr(S::kParentFolder))) {
     const fs::path whole = folder.has_filename() ? folder : folder.parent_path();
     input_ = (whole.parent_path() / "").string();

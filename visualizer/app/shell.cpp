@@ -101,9 +101,30 @@ bool Shell::can_draw_view() const {
   return session_.document() != nullptr && !(session_.is_imported() && views_[view_]->needs_plan());
 }
 
+/// Arrows belong to the view; Tab hands them to its controls until Esc, a click or another panel.
+/// True when it just did.
+bool Shell::begins_to_walk() {
+  const std::string_view focused = ui::focused_window();
+  const bool elsewhere =
+      focused != kCentre && std::find(kPanels.begin(), kPanels.end(), focused) != kPanels.end();
+  if (elsewhere || ImGui::IsMouseClicked(ImGuiMouseButton_Left)) {
+    walks_ = false;
+  }
+  const bool begins = !walks_ && focused == kCentre && dialogs_.current() == Dialog::kNone &&
+                      !ui::text_is_edited() && ui::chord(ui::Key::kTab, ui::kPlain);
+  walks_ = walks_ || begins;
+  return begins;
+}
+
 void Shell::centre(const Rect& place) {
-  // Arrows belong to the view: F6 leaves it.
-  begin_panel(kCentre, place, ImGuiWindowFlags_NoNavInputs | ImGuiWindowFlags_NoScrollWithMouse);
+  const bool begins = begins_to_walk();
+  begin_panel(kCentre,
+              place,
+              (walks_ ? ImGuiWindowFlags_None : ImGuiWindowFlags_NoNavInputs) |
+                  ImGuiWindowFlags_NoScrollWithMouse);
+  if (begins) {
+    ui::focus_first_item();
+  }
   views::View& view = *views_[view_];
   ImGui::PushStyleColor(ImGuiCol_Text, ui::theme().muted);
   ImGui::TextWrapped("%s", ui::tr(view.about()));
@@ -120,8 +141,8 @@ void Shell::centre(const Rect& place) {
     const bool hovered = ImGui::IsWindowHovered(ImGuiHoveredFlags_ChildWindows |
                                                 ImGuiHoveredFlags_AllowWhenBlockedByActiveItem) &&
                          !ImGui::GetIO().NavVisible;
-    const bool has_keys =
-        dialogs_.current() == Dialog::kNone && !ui::text_is_edited() && (focused || hovered);
+    const bool has_keys = dialogs_.current() == Dialog::kNone && !ui::text_is_edited() && !walks_ &&
+                          (focused || hovered);
     views::ViewContext context{session_, session_.document()};
     view.draw(context, has_keys);
   }
@@ -200,9 +221,6 @@ void Shell::working_screen(const Places& at) {
   bottom(at.bottom);
   centre(at.centre);
   splitters(at);
-  if (!was_working_) {
-    ImGui::SetWindowFocus(kCentre);
-  }
 }
 
 void Shell::draw() {
@@ -228,7 +246,7 @@ void Shell::draw() {
     working_screen(at);
   } else {
     const float gap = std::floor(scaled(kGap));
-    begin_panel("##home", {ImVec2(0, at.top.max.y + gap), ImVec2(at.top.max.x, at.left.max.y)});
+    begin_panel(kHome, {ImVec2(0, at.top.max.y + gap), ImVec2(at.top.max.x, at.left.max.y)});
     draw_start_screen(
         session_,
         settings_,
@@ -236,6 +254,9 @@ void Shell::draw() {
         [this] { show_open(false); },
         [this] { session_.leave_home(); });
     ImGui::End();
+  }
+  if (was_working_ != working) {
+    ImGui::SetWindowFocus(working ? kCentre : kHome);
   }
   was_working_ = working;
   dialogs_.draw(all, working ? views_[view_]->keys() : std::vector<views::KeyHelp>{});

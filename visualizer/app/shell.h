@@ -5,6 +5,7 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,6 +53,7 @@ class Shell {
   static constexpr const char* kBottom = "##bottom";
   static constexpr const char* kRight = "##right";
   static constexpr const char* kStatus = "##status";
+  static constexpr const char* kHome = "##home";
   static constexpr std::array<const char*, 6> kPanels{
       kTop, kLeft, kCentre, kBottom, kRight, kStatus};
 
@@ -76,10 +78,21 @@ class Shell {
   bool begin_panel(const char* name, const ui::Rect& place, int flags = 0) const;
 
   void top_bar(const ui::Rect& place);
+  /// Of the buttons at the right end of the top bar, and how wide they are together.
+  struct LookTexts {
+    std::string language;
+    std::string theme;
+    std::string scale;
+    std::string palette;
+    std::string files;
+    float width = 0;
+  };
+  LookTexts look_texts() const;
   void view_tabs();
   void look_buttons();
   void working_screen(const Places& at);
   void centre(const ui::Rect& place);
+  bool begins_to_walk();
   void bottom(const ui::Rect& place);
   void splitters(const Places& at);
   void splitter(const char* id, const ui::Rect& place, bool vertical, float& share, float sign);
@@ -107,7 +120,8 @@ class Shell {
 
   bool opens_baseline_ = false;  ///< what the dialog's file is for
   bool quit_ = false;
-  bool was_working_ = false;
+  std::optional<bool> was_working_;
+  bool walks_ = false;  ///< arrows move between the view's controls instead of moving the view
 };
 
 }  // namespace lockstep::app

@@ -17,9 +17,48 @@ using ui::Rect;
 using ui::S;
 using ui::scaled;
 
+namespace {
+
+float button_width(const std::string& text) {
+  return text.empty() ? 0
+                      : ImGui::CalcTextSize(text.c_str()).x + 2 * ImGui::GetStyle().FramePadding.x +
+                            ImGui::GetStyle().ItemSpacing.x;
+}
+
+/// Of the window, where the next item on the last one's line would be.
+float next_x() {
+  return ImGui::GetItemRectMax().x - ImGui::GetWindowPos().x + ImGui::GetScrollX();
+}
+
+}  // namespace
+
 // ---- Top bar ------------------------------------------------------------------------------------
 
+Shell::LookTexts Shell::look_texts() const {
+  constexpr std::array<S, ui::kThemeCount> kThemes{
+      S::kThemeDark, S::kThemeLight, S::kThemeContrast};
+  LookTexts texts;
+  texts.language = ui::tr(settings_.language == ui::Language::kEnglish ? S::kChinese : S::kEnglish);
+  texts.theme = ui::tr(kThemes[static_cast<std::size_t>(settings_.theme)]);
+  texts.scale = fmt::format("{:.0f} %", 100 * static_cast<double>(settings_.scale));
+  texts.palette = fmt::format("{}...", ui::tr(S::kPalette));
+  texts.files = working() ? fmt::format("{}...", ui::tr(S::kExport)) : "";
+  for (const std::string& text :
+       {texts.language, texts.theme, texts.scale, texts.palette, texts.files, std::string("?")}) {
+    texts.width += button_width(text);
+  }
+  return texts;
+}
+
+/// Where there is no room for names, numbers are what is left of them: their keys.
 void Shell::view_tabs() {
+  std::vector<std::string> titles;
+  float width = look_texts().width;
+  for (std::size_t i = 0; i < views_.size(); ++i) {
+    titles.push_back(fmt::format("{} {}", i + 1, ui::tr(views_[i]->title())));
+    width += button_width(titles.back());
+  }
+  const bool narrow = next_x() + width + scaled(16) > ImGui::GetWindowWidth();
   for (std::size_t i = 0; i < views_.size(); ++i) {
     const bool current = i == view_;
     ImGui::SameLine();
@@ -28,9 +67,11 @@ void Shell::view_tabs() {
       ImGui::PushStyleColor(ImGuiCol_ButtonHovered, ui::theme().accent);
       ImGui::PushStyleColor(ImGuiCol_Text, ui::theme().on_accent);
     }
-    const std::string title = fmt::format("{} {}", i + 1, ui::tr(views_[i]->title()));
-    if (ImGui::Button(title.c_str())) {
+    if (ImGui::Button(narrow ? std::to_string(i + 1).c_str() : titles[i].c_str())) {
       show_view_at(i);
+    }
+    if (narrow && ImGui::IsItemHovered()) {
+      ImGui::SetTooltip("%s", ui::tr(views_[i]->title()));
     }
     if (current) {
       ImGui::PopStyleColor(3);
@@ -40,28 +81,9 @@ void Shell::view_tabs() {
 }
 
 void Shell::look_buttons() {
-  const bool english = settings_.language == ui::Language::kEnglish;
-  const std::string language = ui::tr(english ? S::kChinese : S::kEnglish);
-  constexpr std::array<S, ui::kThemeCount> kThemes{
-      S::kThemeDark, S::kThemeLight, S::kThemeContrast};
-  const std::string theme = ui::tr(kThemes[static_cast<std::size_t>(settings_.theme)]);
-  const std::string scale = fmt::format("{:.0f} %", 100 * static_cast<double>(settings_.scale));
-  const std::string palette = fmt::format("{}...", ui::tr(S::kPalette));
-  const auto width_of = [](const std::string& text) {
-    return ImGui::CalcTextSize(text.c_str()).x + 2 * ImGui::GetStyle().FramePadding.x +
-           ImGui::GetStyle().ItemSpacing.x;
-  };
-  float width = 0;
-  for (const std::string& text : {language, theme, scale, palette, std::string("?")}) {
-    width += width_of(text);
-  }
-  const std::string files = fmt::format("{}...", ui::tr(S::kExport));
-  const float taken = ImGui::GetItemRectMax().x + scaled(12);
-  // In a narrow window there is the key.
-  const bool has_files = working() && taken + width + width_of(files) <= ImGui::GetWindowWidth();
-  width += has_files ? width_of(files) : 0;
+  const LookTexts texts = look_texts();
   ImGui::SameLine(
-      std::max(ImGui::GetItemRectMax().x + scaled(8), ImGui::GetWindowWidth() - width - scaled(4)));
+      std::max(next_x() + scaled(8), ImGui::GetWindowWidth() - texts.width - scaled(4)));
   const auto button = [](const std::string& text, const char* tag, auto&& act) {
     if (ImGui::Button((text + "##" + tag).c_str())) {
       act();
@@ -69,25 +91,30 @@ void Shell::look_buttons() {
     ui::tag(tag, text);
     ImGui::SameLine();
   };
-  if (has_files) {
-    button(files, "top.export", [&] { show_export(); });
+  if (!texts.files.empty()) {
+    button(texts.files, "top.export", [&] { show_export(); });
   }
-  button(palette, "top.palette", [&] { dialogs_.show(Dialog::kPalette); });
+  button(texts.palette, "top.palette", [&] { dialogs_.show(Dialog::kPalette); });
   button("?", "top.keys", [&] { dialogs_.show(Dialog::kKeys); });
-  button(theme, "top.theme", [&] {
+  button(texts.theme, "top.theme", [&] {
     settings_.theme =
         static_cast<ui::ThemeId>((static_cast<int>(settings_.theme) + 1) % ui::kThemeCount);
   });
-  button(scale, "top.scale", [&] {
+  button(texts.scale, "top.scale", [&] {
     settings_.scale = settings_.scale >= 2 ? 0.75F : settings_.scale + 0.25F;
   });
-  button(language, "top.language", [&] {
-    settings_.language = english ? ui::Language::kChinese : ui::Language::kEnglish;
+  button(texts.language, "top.language", [&] {
+    settings_.language = settings_.language == ui::Language::kEnglish ? ui::Language::kChinese
+                                                                      : ui::Language::kEnglish;
   });
 }
 
 void Shell::top_bar(const Rect& place) {
-  begin_panel(kTop, place, ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
+  // A large scale may need more than the window is wide: the wheel and the keyboard scroll.
+  begin_panel(kTop, place, ImGuiWindowFlags_HorizontalScrollbar | ImGuiWindowFlags_NoScrollbar);
+  if (ImGui::IsWindowHovered() && ImGui::GetIO().MouseWheel != 0) {
+    ImGui::SetScrollX(ImGui::GetScrollX() - ImGui::GetIO().MouseWheel * scaled(60));
+  }
   if (ImGui::Button(ui::tr(S::kHome))) {
     session_.go_home();
   }

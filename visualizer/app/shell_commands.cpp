@@ -176,6 +176,8 @@ void Shell::add_panel_commands(std::vector<Command>& commands) {
   };
   add("panel.left.wider", S::kWiderLeft, resize(settings_.left, 0.03F));
   add("panel.left.narrower", S::kNarrowerLeft, resize(settings_.left, -0.03F));
+  add("panel.right.wider", S::kWiderRight, resize(settings_.right, 0.03F));
+  add("panel.right.narrower", S::kNarrowerRight, resize(settings_.right, -0.03F));
   add("panel.bottom.taller", S::kTallerBottom, resize(settings_.bottom, 0.03F));
   add("panel.bottom.lower", S::kLowerBottom, resize(settings_.bottom, -0.03F));
 }
@@ -238,10 +240,11 @@ void Shell::run_keys(const std::vector<Command>& commands) {
 }
 
 void Shell::cycle_panels() {
+  const std::string_view now = ui::focused_window();
   if (!working()) {
+    ImGui::SetWindowFocus(now == kHome ? kTop : kHome);
     return;
   }
-  const std::string_view now = ui::focused_window();
   const auto at = std::find(kPanels.begin(), kPanels.end(), now);
   const auto index = static_cast<std::size_t>(at - kPanels.begin());
   const bool back = (ui::modifiers_held() & ui::kShift) != 0;
@@ -251,6 +254,9 @@ void Shell::cycle_panels() {
 }
 
 void Shell::escape() {
+  if (std::exchange(walks_, false)) {
+    return;
+  }
   if (!working() && session_.has_scenario()) {
     session_.leave_home();
   } else if (desk_.escape() || (can_draw_view() && views_[view_]->escape())) {

@@ -195,4 +195,49 @@ const char* focused_window() {
   return window == nullptr ? "" : window->RootWindow->Name;
 }
 
+ImGuiID focused_item() {
+  const ImGuiContext& context = *ImGui::GetCurrentContext();
+  return ImGui::GetIO().NavVisible ? context.NavId : 0;
+}
+
+ImGuiID last_item() {
+  return ImGui::GetCurrentContext()->LastItemData.ID;
+}
+
+void begin_list(const char* id) {
+#if IMGUI_VERSION_NUM >= 19090
+  ImGui::BeginChild(id, ImVec2(0, 0), ImGuiChildFlags_NavFlattened);
+#else
+  ImGui::BeginChild(id, ImVec2(0, 0), false, ImGuiWindowFlags_NavFlattened);
+#endif
+}
+
+std::pair<ImVec2, ImVec2> window_seen() {
+  const ImRect& rect = ImGui::GetCurrentContext()->CurrentWindow->OuterRectClipped;
+  return {rect.Min, rect.Max};
+}
+
+std::pair<bool, bool> scrolls() {
+  std::pair<bool, bool> result;
+  const ImGuiWindow* window = ImGui::GetCurrentContext()->CurrentWindow;
+  for (; window != nullptr; window = window->ParentWindow) {
+    constexpr ImGuiWindowFlags kFixed =
+        ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse;
+    if ((window->Flags & kFixed) != kFixed) {
+      result.first = result.first || window->ScrollMax.x > 0;
+      result.second = result.second || window->ScrollMax.y > 0;
+    }
+    if ((window->Flags & ImGuiWindowFlags_ChildWindow) == 0) {
+      break;
+    }
+  }
+  return result;
+}
+
+void focus_first_item() {
+  ImGuiContext& context = *ImGui::GetCurrentContext();
+  ImGui::NavInitWindow(context.CurrentWindow, true);
+  context.NavInitRequestFromMove = true;  // shows the ring
+}
+
 }  // namespace lockstep::ui

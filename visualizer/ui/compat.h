@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include <imgui.h>
 
@@ -82,5 +83,17 @@ void feed_text(ImGuiIO& io, std::string_view text);
 void focus_next_item();
 /// Name of the window that has the focus, or "".
 const char* focused_window();
+/// The item with the keyboard's focus; 0: none, or it is not shown.
+ImGuiID focused_item();
+/// The item that was drawn last; 0 for text.
+ImGuiID last_item();
+/// A child that fills the rest, into which arrows lead as if it were no window of its own.
+void begin_list(const char* id);
+/// What can be seen of the current window.
+std::pair<ImVec2, ImVec2> window_seen();
+/// Whether the current window, or one that it lies in, can be scrolled sideways, and up and down.
+std::pair<bool, bool> scrolls();
+/// The first item of the current window gets the keyboard's focus, with the ring shown.
+void focus_first_item();
 
 }  // namespace lockstep::ui

@@ -1,5 +1,8 @@
 #include "visualizer/ui/tags.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "visualizer/ui/compat.h"
 #include "visualizer/ui/state.h"
 
@@ -21,17 +24,40 @@ bool Tags::take_focus(std::string_view id) {
   return true;
 }
 
+namespace {
+
+Tag tag_at(const ImVec2& min, const ImVec2& max, std::string_view value, ImGuiID item) {
+  Tag tag;
+  tag.min = min;
+  tag.max = max;
+  tag.value = value;
+  tag.item = item;
+  auto [from, to] = window_seen();
+  if (item == 0) {  // text ends with its column; what is pressed may span them
+    from = ImGui::GetWindowDrawList()->GetClipRectMin();
+    to = ImGui::GetWindowDrawList()->GetClipRectMax();
+  }
+  tag.seen_min = ImVec2(std::max(min.x, from.x), std::max(min.y, from.y));
+  tag.seen_max = ImVec2(std::min(max.x, to.x), std::min(max.y, to.y));
+  const auto [x, y] = scrolls();
+  tag.scrolls_x = x;
+  tag.scrolls_y = y;
+  return tag;
+}
+
+}  // namespace
+
 void tag(std::string_view id, std::string_view value, bool enabled) {
-  state().tags.add(id,
-                   {ImGui::GetItemRectMin(),
-                    ImGui::GetItemRectMax(),
-                    std::string(value),
-                    ImGui::IsItemVisible(),
-                    enabled});
+  Tag made = tag_at(ImGui::GetItemRectMin(), ImGui::GetItemRectMax(), value, last_item());
+  made.visible = ImGui::IsItemVisible();
+  made.enabled = enabled;
+  state().tags.add(id, std::move(made));
 }
 
 void tag_rect(std::string_view id, const ImVec2& min, const ImVec2& max, std::string_view value) {
-  state().tags.add(id, {min, max, std::string(value), ImGui::IsRectVisible(min, max), true});
+  Tag made = tag_at(min, max, value, 0);
+  made.visible = ImGui::IsRectVisible(min, max);
+  state().tags.add(id, std::move(made));
 }
 
 void focus_if_wanted(std::string_view id) {

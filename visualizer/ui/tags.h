@@ -20,6 +20,11 @@ struct Tag {
   std::string value;
   bool visible = true;  ///< not scrolled away
   bool enabled = true;
+  ImGuiID item = 0;  ///< of what can be pressed or typed into; 0: only read
+  ImVec2 seen_min;   ///< what its window does not cut off
+  ImVec2 seen_max;
+  bool scrolls_x = false;  ///< what is cut off can be scrolled to
+  bool scrolls_y = false;
 
   ImVec2 centre() const { return {(min.x + max.x) / 2, (min.y + max.y) / 2}; }
 };

@@ -70,7 +70,7 @@ void BudgetView::use(const ViewContext& context) {
 
 /// Nobody looks: what is not known yet is found out when somebody does again.
 void BudgetView::hide() {
-  if (table_ != nullptr && !table_->finished()) {
+  if (document_ != nullptr && !table_->finished()) {
     table_ = std::make_shared<app::StrategyTable>(
         document_->scenario, ++generation_, table_.get());  // keeps the rows, wants no more
     document_.reset();

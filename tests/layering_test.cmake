@@ -29,8 +29,8 @@ set(third_party
   "^(oneapi/|dnnl)"       "^kernels/cpu/[a-z_]*dnnl[a-z_]*\\."
   "^Eigen/"               "^kernels/cpu/"
   "^(imgui|GLFW/)"        "^(visualizer/([^/]+$|ui/|app/|views/|shot/)|tests/visualizer/)"
-  "^GLFW/"                "^visualizer/window\\.cpp$"
-  "^png\\.h"              "^visualizer/shot/png\\.cpp$"
+  "^GLFW/"                "^(visualizer/window|tests/visualizer/shot/opengl_test)\\.cpp$"
+  "^png\\.h"              "^(visualizer/shot/png|tests/visualizer/support/pictures)\\.cpp$"
   # core is pure data and arithmetic.
   "^(thread|mutex|atomic|future|condition_variable)$" "^(kernels|simulator|executor|visualizer|lessons|cli|tests)/"
 )

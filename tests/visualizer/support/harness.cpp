@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "core/io/scenario_io.h"
 #include "tests/support/catch.h"
+#include "visualizer/app/presets.h"
 
 namespace lockstep::test {
 
@@ -15,6 +17,26 @@ void Harness::open(const std::string& path) {
   session().open(path);
   settle();
   frames(2);
+}
+
+void Harness::show(const std::string& view) {
+  Scenario scenario = app::preset_scenario(*app::find_preset("laptop"));
+  if (view == "shards") {
+    set_key(scenario, "strategy.data.kind", "fsdp");
+  } else if (view == "pipeline") {
+    set_key(scenario, "strategy.data.degree", "1");
+    set_key(scenario, "strategy.pipeline.degree", "2");
+    set_key(scenario, "training.accumulate", "4");
+  }
+  session().start(scenario);
+  settle();
+  REQUIRE(session().problems().one_line() == "");
+  REQUIRE(app().shell().show_view(view));
+  if (view == "compare") {
+    session().pin();
+    session().edit([](Scenario& it) { it.training.micro_batch = 4; });
+  }
+  settle();
 }
 
 bool Harness::shows(std::string_view tag) {

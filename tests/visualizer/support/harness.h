@@ -21,11 +21,15 @@ class Harness {
   app::App& app() { return headless_.app(); }
   app::Session& session() { return headless_.app().session(); }
   shot::Image picture() const { return headless_.picture(); }
+  ImGuiIO& io() { return headless_.io(); }
+  int quads() const { return headless_.quads(); }
   void frames(int count) { headless_.frames(count); }
   void settle() { headless_.settle(); }
   void resize(int width, int height) { headless_.resize(width, height); }
   /// Opens and waits.
   void open(const std::string& path);
+  /// A view and a small scenario that it has something to show of.
+  void show(const std::string& view);
 
   bool shows(std::string_view tag);
   /// What the widget shows; fails the test when there is none.

@@ -152,8 +152,7 @@ void edit(benchmark::State& state, const std::string& strategy, const std::strin
     session.edit([&](Scenario& it) { it.training.seq_len = sequence; });
     draw_until_changed(window, before);
   }
-  state.counters["ranks"] =
-      static_cast<double>(resolved(session.scenario()).strategy.world_size());
+  state.counters["ranks"] = static_cast<double>(resolved(session.scenario()).strategy.world_size());
   state.counters["layers"] = static_cast<double>(session.scenario().model.layers);
 }
 

@@ -82,7 +82,8 @@ void set(const NumberField& field, Scenario& scenario, std::int64_t value) {
 
 Neighbour neighbour(const NumberField& field, const Scenario& scenario, int direction) {
   Neighbour result;
-  std::int64_t value = value_of(field, scenario);
+  // A file may hold any number; doubling up to it would never end.
+  std::int64_t value = std::clamp(value_of(field, scenario), field.low - 1, field.high + 1);
   for (int i = 0; i < kMostTries; ++i) {
     value = step(field, value, direction);
     if (value < field.low || value > field.high) {

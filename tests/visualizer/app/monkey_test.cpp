@@ -50,11 +50,10 @@ class WorkingFolder {
 
 /// Good and bad ones, and what is none.
 std::vector<std::string> make_files(const test::TemporaryFolder& folder) {
-  const std::string fixtures = fs::absolute("tests/core/io/fixtures").string();
-  std::vector<std::string> files{"laptop",
-                                 "/nowhere/at/all",
-                                 folder.path().string(),
-                                 fixtures + "/hand_written_gpu.pt.trace.json"};
+  std::vector<std::string> files{"laptop", "/nowhere/at/all", folder.path().string()};
+  // A copy: what is exported lies beside what was opened.
+  files.push_back(folder.file("gpu.pt.trace.json"));
+  fs::copy_file("tests/core/io/fixtures/hand_written_gpu.pt.trace.json", files.back());
   const Scenario scenario = resolved(app::preset_scenario(*app::find_preset("laptop")));
   const Plan plan = make_plan(scenario, {false, false});
   const Trace trace = sim::simulate(plan, scenario.cluster).trace;

@@ -88,8 +88,8 @@ TEST_CASE("the next one after a time is the first when there is none after it") 
   CHECK_FALSE(find.number_of(second.row, kNoItem));
   find.search("Optimizer");
   CHECK_FALSE(find.found().empty());
-  for (const FoundItem& it : find.found()) {
-    CHECK(lanes.find(it.row, it.item).paint == Paint::kOptimizer);
+  for (const FoundItem& found : find.found()) {
+    CHECK(lanes.find(found.row, found.item).paint == Paint::kOptimizer);
   }
   find.search("");
   CHECK(find.found().empty());

@@ -131,6 +131,7 @@ class FewLanes : public view::Lanes {
     return std::string(name_of(box.paint)) + " of layer 3";
   }
   view::DetailLines details(std::size_t, const view::LaneBox&) const override { return {}; }
+  std::uint64_t name_key(std::size_t, std::uint32_t item) const override { return item; }
   view::LaneBox find(std::size_t, std::uint32_t) const override { return {.count = 0}; }
 
  private:

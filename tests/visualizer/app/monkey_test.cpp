@@ -162,9 +162,9 @@ class Monkey {
         {"training.accumulate", {"0", "1", "2", "4", "8"}},
         {"training.micro_batch", {"0", "1", "3", "1000000000000"}},
         {"training.seq_len", {"1", "64", "128", "9000000000000000000"}}};
-    const auto& [key, choices] = one_of(values);
-    const std::string value = one_of(choices);
-    window.session().edit([&](Scenario& scenario) { set_key(scenario, key, value); });
+    const auto& setting = one_of(values);
+    const std::string value = one_of(setting.second);
+    window.session().edit([&](Scenario& scenario) { set_key(scenario, setting.first, value); });
     window.frames(1 + below(3));
   }
 

@@ -41,6 +41,10 @@ std::string FileDesk::folder() const {
 
 void FileDesk::save() {
   then_ = nullptr;
+  save_or_ask();
+}
+
+void FileDesk::save_or_ask() {
   if (session_.file().empty()) {
     ask_path();
   } else {
@@ -92,11 +96,7 @@ void FileDesk::answered(Unsaved answer) {
     then();
   } else if (answer == Unsaved::kSave) {
     then_ = then;
-    if (session_.file().empty()) {
-      ask_path();
-    } else {
-      save_to(session_.file());
-    }
+    save_or_ask();
   }
 }
 

@@ -45,6 +45,8 @@ class FileDesk {
   std::string folder() const;
 
  private:
+  /// To the file that is open; asks for a path where there is none yet.
+  void save_or_ask();
   void ask_path();
   void save_to(const std::string& path);
   void answered(Unsaved answer);

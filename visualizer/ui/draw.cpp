@@ -137,16 +137,7 @@ void label(ImDrawList& list, const Rect& rect, const Look& look, std::string_vie
 }
 
 void letter(ImDrawList& list, const Rect& rect, const Look& look, char letter) {
-  const ImFont* font = state().fonts.small;
-  const std::string_view text(&letter, 1);
-  const float width = text_width(*font, text);
-  const ImVec2 at(std::floor((rect.min.x + rect.max.x - width) / 2),
-                  std::floor((rect.min.y + rect.max.y - font->FontSize) / 2));
-  if (look.hatch != Hatch::kNone) {
-    list.AddRectFilled(
-        ImVec2(at.x - 1, at.y), ImVec2(at.x + width + 1, at.y + font->FontSize), look.fill);
-  }
-  text_at(list, font, at, look.text, text);
+  centred(list, rect, look, {&letter, 1});
 }
 
 void fixed_text(

@@ -21,15 +21,6 @@ using view::PipelineCell;
 using view::PipelineGrid;
 using view::PipelineRow;
 
-ImU32 mixed(ImU32 a, ImU32 b, float part) {
-  const ImVec4 from = ImGui::ColorConvertU32ToFloat4(a);
-  const ImVec4 to = ImGui::ColorConvertU32ToFloat4(b);
-  return ImGui::ColorConvertFloat4ToU32(ImVec4(from.x + (to.x - from.x) * part,
-                                               from.y + (to.y - from.y) * part,
-                                               from.z + (to.z - from.z) * part,
-                                               1));
-}
-
 view::Paint paint_of(ActionKind kind) {
   switch (kind) {
     case ActionKind::kForward:
@@ -49,7 +40,7 @@ ui::Look cell_look(const PipelineGrid& grid, const PipelineCell& cell) {
   if (grid.chunks > 1 && cell.chunk > 0) {
     const float part =
         0.45F * static_cast<float>(cell.chunk) / static_cast<float>(std::max(1, grid.chunks - 1));
-    look.fill = mixed(look.fill, theme.background, part);
+    look.fill = ui::mixed(look.fill, theme.background, part);
     for (const ImU32 text : {theme.text, theme.background}) {
       if (ui::contrast(text, look.fill) > ui::contrast(look.text, look.fill)) {
         look.text = text;

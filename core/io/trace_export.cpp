@@ -4,7 +4,6 @@
 #include <array>
 
 #include "core/io/chrome_trace.h"
-#include "core/io/export_spans.h"
 #include "core/io/files.h"
 #include "core/io/kineto_trace.h"
 #include "core/io/memory_snapshot.h"
@@ -44,11 +43,9 @@ void write_folder(const TraceExport& wanted,
   options.device = cluster.device.name;
   options.device_bytes = cluster.device.memory_bytes;
   options.devices_per_node = static_cast<int>(cluster.devices_per_node);
-  for (const int rank : export_ranks(plan, trace, wanted.ranks)) {
-    pass_checkpoint(wanted.checkpoint);
-    options.ranks = {rank};
-    write_kineto_folder(wanted.path, plan, trace, options);
-  }
+  options.ranks = wanted.ranks;
+  options.checkpoint = wanted.checkpoint;
+  write_kineto_folder(wanted.path, plan, trace, options);
 }
 
 }  // namespace

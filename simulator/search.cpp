@@ -154,7 +154,7 @@ std::string evaluate(Summarizer& summarizer,
   if (!problems.empty()) {
     const Problem& first = problems.list().front();
     const LegalityRule* const rule = first_broken_rule(scenario);
-    const bool of_rule = rule != nullptr && first.place == rule->place;
+    const bool of_rule = rule != nullptr && first.message.rfind(rule->reason, 0) == 0;
     return of_rule ? std::string(rule->place) + ": " + rule->reason
                    : without_numbers(first.place + ": " + first.message);
   }

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "core/io/kineto_reader.h"
+#include "tests/support/temporary_folder.h"
 
 namespace lockstep {
 namespace {
@@ -87,9 +88,9 @@ void from_memory(benchmark::State& state) {
 
 /// Plain or packed, as `pack` (a shell command from a file to standard output) makes it.
 void from_file(benchmark::State& state, const std::string& pack) {
-  const std::filesystem::path folder = std::filesystem::temp_directory_path();
-  const std::string plain = (folder / "lockstep_kineto_bench.json").string();
-  const std::string path = (folder / "lockstep_kineto_bench.packed").string();
+  const test::TemporaryFolder folder;
+  const std::string plain = folder.file("plain.json");
+  const std::string path = folder.file("packed");
   std::FILE* file = std::fopen(plain.c_str(), "wb");
   if (file == nullptr) {
     state.SkipWithError("the temporary folder cannot be written");
@@ -107,8 +108,6 @@ void from_file(benchmark::State& state, const std::string& pack) {
   }
   state.SetItemsProcessed(state.iterations() * kEvents);
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(text.size()));
-  std::filesystem::remove(plain);
-  std::filesystem::remove(path);
 }
 
 BENCHMARK(from_memory)->Unit(benchmark::kMillisecond);

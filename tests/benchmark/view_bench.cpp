@@ -17,6 +17,7 @@
 #include <benchmark/benchmark.h>
 
 #include "core/io/scenario_io.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/visualizer/support/many_spans.h"
 #include "visualizer/shot/headless.h"
 #include "visualizer/ui/compat.h"

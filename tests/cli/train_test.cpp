@@ -7,10 +7,10 @@
 #include <sstream>
 
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "tests/cli/run_program.h"
 #include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
 
 namespace lockstep {
 namespace {
@@ -20,22 +20,14 @@ using test::ProgramResult;
 using test::run_program;
 using Json = nlohmann::json;
 
-/// A folder that goes away.
+/// Where a run may make its folder.
 class Folder {
  public:
-  explicit Folder(const std::string& name)
-      : path_((std::filesystem::temp_directory_path() /
-               (name + std::to_string(static_cast<long>(::getpid()))))
-                  .string()) {
-    std::filesystem::remove_all(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
   const std::string& path() const { return path_; }
 
  private:
-  std::string path_;
+  test::TemporaryFolder parent_;
+  std::string path_ = parent_.file("run");
 };
 
 ProgramResult train(const Folder& folder, const std::string& flags) {
@@ -62,7 +54,7 @@ std::string only_file(const std::string& folder) {
 }  // namespace
 
 TEST_CASE("train: the loss falls, and the folder holds metrics, trace, report and checkpoint") {
-  const Folder folder("lockstep-train-");
+  const Folder folder;
   const ProgramResult run = train(folder, "--steps 40 --strategy zero2 --dp 3");
   INFO(run.err);
   REQUIRE(run.code == 0);
@@ -84,8 +76,8 @@ TEST_CASE("train: the loss falls, and the folder holds metrics, trace, report an
 }
 
 TEST_CASE("train: a run that is resumed ends where an uninterrupted one does") {
-  const Folder whole("lockstep-whole-");
-  const Folder parts("lockstep-parts-");
+  const Folder whole;
+  const Folder parts;
   const std::string flags = "--set training.final_learning_rate=1 --tp 2 --steps ";
   REQUIRE(train(whole, flags + "6").code == 0);
   REQUIRE(train(parts, flags + "3").code == 0);
@@ -102,8 +94,8 @@ TEST_CASE("train: a run that is resumed ends where an uninterrupted one does") {
 }
 
 TEST_CASE("train: a run goes on under another strategy with the loss that one rank would have") {
-  const Folder one("lockstep-one-");
-  const Folder other("lockstep-other-");
+  const Folder one;
+  const Folder other;
   const std::string flags = "--set training.final_learning_rate=1 --global-batch 6 --steps ";
   REQUIRE(train(one, "--dp 1 " + flags + "6").code == 0);
   REQUIRE(train(other, "--strategy fsdp --dp 3 " + flags + "3").code == 0);
@@ -117,7 +109,7 @@ TEST_CASE("train: a run goes on under another strategy with the loss that one ra
 }
 
 TEST_CASE("train: pipelines, any rank count, and text of one's own") {
-  const Folder folder("lockstep-pipe-");
+  const Folder folder;
   const test::TemporaryFile text("train_test.txt", std::string(3000, 'a') + std::string(3000, 'b'));
   const ProgramResult run = train(folder,
                                   "--model llama-tiny --pp 3 --accumulate 4 --nproc-per-node 3 "
@@ -137,7 +129,7 @@ TEST_CASE("train: pipelines, any rank count, and text of one's own") {
 
 TEST_CASE("train: MLPs learn the built-in task, with every kind of batch norm") {
   for (const char* model : {"mlp-tiny", "mlp-tiny-bn", "mlp-tiny-syncbn"}) {
-    const Folder folder("lockstep-mlp-");
+    const Folder folder;
     const ProgramResult run =
         run_program("train --model " + std::string(model) +
                     " --dp 3 --micro-batch 16 --steps 150 --out " + folder.path());
@@ -160,8 +152,8 @@ TEST_CASE("train: documents of different lengths weigh by their tokens") {
     documents += "\n\n";
   }
   const test::TemporaryFile text("train_documents.txt", documents);
-  const Folder one("lockstep-docs-one-");
-  const Folder many("lockstep-docs-many-");
+  const Folder one;
+  const Folder many;
   const std::string flags = "--documents --global-batch 6 --steps 8 --data " + text.path();
   REQUIRE(train(one, "--dp 1 " + flags).code == 0);
   const ProgramResult run = train(many, "--strategy fsdp --dp 3 " + flags);
@@ -175,7 +167,7 @@ TEST_CASE("train: documents of different lengths weigh by their tokens") {
   }
   // Kept on resuming; a mean of the ranks' means is another number.
   CHECK(train(many, "--resume --steps 9").code == 0);
-  const Folder means("lockstep-docs-means-");
+  const Folder means;
   REQUIRE(
       train(means, "--strategy fsdp --dp 3 --set training.loss_mean=mean_of_means " + flags).code ==
       0);
@@ -183,8 +175,8 @@ TEST_CASE("train: documents of different lengths weigh by their tokens") {
 }
 
 TEST_CASE("train: threads that share a rank's products change its last bits at most") {
-  const Folder one("lockstep-thread-");
-  const Folder two("lockstep-threads-");
+  const Folder one;
+  const Folder two;
   REQUIRE(train(one, "--steps 3").code == 0);
   const ProgramResult run = train(two, "--steps 3 --threads 2");
   if (run.code == 7) {
@@ -197,7 +189,7 @@ TEST_CASE("train: threads that share a rank's products change its last bits at m
 }
 
 TEST_CASE("train: a checkpoint that cannot be written ends with 7 and leaves no half one") {
-  const Folder folder("lockstep-full-");
+  const Folder folder;
   std::filesystem::create_directories(folder.path());
   std::ofstream(folder.path() + "/checkpoints") << "in the way";
   const ProgramResult run = train(folder, "--steps 1");
@@ -208,7 +200,7 @@ TEST_CASE("train: a checkpoint that cannot be written ends with 7 and leaves no 
 }
 
 TEST_CASE("train: what cannot be is said in one line, and nothing is left behind") {
-  const Folder folder("lockstep-none-");
+  const Folder folder;
   struct Case {
     const char* flags;
     int code;
@@ -242,7 +234,7 @@ TEST_CASE("train: what cannot be is said in one line, and nothing is left behind
 }
 
 TEST_CASE("train: a resumed run keeps its text and its steps, and cannot change its model") {
-  const Folder folder("lockstep-kept-");
+  const Folder folder;
   const test::TemporaryFile text("train_kept.txt", std::string(4000, 'x'));
   REQUIRE(train(folder, "--steps 4 --checkpoint-every 2 --data " + text.path()).code == 0);
   std::filesystem::remove_all(folder.path() + "/checkpoints/step-00000004");
@@ -261,7 +253,7 @@ TEST_CASE("train: a resumed run keeps its text and its steps, and cannot change 
 
 TEST_CASE(
     "train: damaged bytes of a checkpoint are noticed, and so is a step that is not its own") {
-  const Folder folder("lockstep-harm-");
+  const Folder folder;
   REQUIRE(train(folder, "--steps 2").code == 0);
   const std::string checkpoint = only_file(folder.path() + "/checkpoints");
   {
@@ -278,7 +270,7 @@ TEST_CASE(
 }
 
 TEST_CASE("train: a resume with nothing left to do changes nothing") {
-  const Folder folder("lockstep-train-done");
+  const Folder folder;
   REQUIRE(train(folder, "--steps 2").code == 0);
   const auto text_of = [&](const char* name) {
     std::ifstream file(folder.path() + "/" + name);
@@ -300,7 +292,7 @@ TEST_CASE("train: a resume with nothing left to do changes nothing") {
 }
 
 TEST_CASE("train: parameters that are no numbers any more are not saved") {
-  const Folder folder("lockstep-train-nan");
+  const Folder folder;
   const ProgramResult run = train(folder, "--steps 2 --set training.learning_rate=1e6");
   CHECK(run.code == 1);
   CHECK_THAT(run.err, ContainsSubstring("loss after step 2 is"));
@@ -309,7 +301,7 @@ TEST_CASE("train: parameters that are no numbers any more are not saved") {
 }
 
 TEST_CASE("train: ranks run here, whatever machine the scenario is planned for") {
-  const Folder folder("lockstep-train-here");
+  const Folder folder;
   const ProgramResult run = train(folder, "--steps 1 --cluster dgx-h100");
   CHECK(run.code == 0);
   CHECK_THAT(run.err, ContainsSubstring("H100-SXM5-80GB is left aside"));
@@ -319,7 +311,7 @@ TEST_CASE("train: ranks run here, whatever machine the scenario is planned for")
 }
 
 TEST_CASE("train: a run is not overwritten, and a damaged checkpoint is refused with its file") {
-  const Folder folder("lockstep-again-");
+  const Folder folder;
   REQUIRE(train(folder, "--steps 2").code == 0);
   CHECK(train(folder, "--steps 2").code == 2);
   const std::string checkpoint = only_file(folder.path() + "/checkpoints");

@@ -1,13 +1,10 @@
 // A run that was stopped and resumed ends with the bits of one that was not; files that cannot be
 // resumed from are refused in one line.
-#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
 #include <vector>
-
-#include <unistd.h>
 
 #include "core/error.h"
 #include "core/model_graph.h"
@@ -15,34 +12,15 @@
 #include "executor/trainer.h"
 #include "tests/support/catch.h"
 #include "tests/support/scenarios.h"
+#include "tests/support/temporary_folder.h"
 
 namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
+using test::TemporaryFolder;
 
 constexpr std::int64_t kSteps = 6;
-
-/// A folder of its own, gone with the object.
-class Folder {
- public:
-  Folder() {
-    static std::atomic<int> number{0};
-    path_ = fs::temp_directory_path() /
-            ("lockstep-resume-" + std::to_string(getpid()) + "-" + std::to_string(number++));
-    fs::create_directories(path_);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 Scenario scenario_of(DataKind kind, std::int64_t data, std::int64_t pipeline) {
   Scenario scenario = test::tiny_gpt();
@@ -118,7 +96,7 @@ std::vector<double> contents_of(const Scenario& scenario, const fs::path& folder
 
 /// The message of the BadInputError that resuming throws.
 std::string refusal(const Scenario& scenario, const fs::path& from) {
-  const Folder elsewhere;
+  const TemporaryFolder elsewhere;
   try {
     train(scenario, kSteps, elsewhere.path(), from);
   } catch (const BadInputError& error) {
@@ -141,8 +119,8 @@ TEST_CASE("a resumed run ends with the parameters, states and losses of an unint
                                    scenario_of(DataKind::kFsdp, 3, 1),
                                    scenario_of(DataKind::kFsdp, 2, 2)}) {
     INFO(test::text_of(scenario));
-    const Folder whole;
-    const Folder parts;
+    const TemporaryFolder whole;
+    const TemporaryFolder parts;
     const std::vector<double> expected = train(scenario, kSteps, whole.path());
     std::vector<double> losses = train(scenario, 3, parts.path());
     const std::vector<double> rest =
@@ -155,12 +133,12 @@ TEST_CASE("a resumed run ends with the parameters, states and losses of an unint
 }
 
 TEST_CASE("a checkpoint of one sharding is resumed by another") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const Scenario sharded = scenario_of(DataKind::kFsdp, 2, 1);
   train(sharded, 3, folder.path());
   const fs::path from = exec::latest_checkpoint(folder.path());
-  const Folder same;
-  const Folder other;
+  const TemporaryFolder same;
+  const TemporaryFolder other;
   const std::vector<double> expected = train(sharded, kSteps, same.path(), from);
   const std::vector<double> losses =
       train(scenario_of(DataKind::kDdp, 2, 2), kSteps, other.path(), from);
@@ -172,7 +150,7 @@ TEST_CASE("a checkpoint of one sharding is resumed by another") {
 
 TEST_CASE("what cannot be resumed from is refused in one line that names the file") {
   const Scenario scenario = scenario_of(DataKind::kFsdp, 2, 1);
-  const Folder folder;
+  const TemporaryFolder folder;
   train(scenario, 2, folder.path());
   const fs::path good = exec::latest_checkpoint(folder.path());
   const auto damaged = [&](const char* name, const std::string& content) {
@@ -202,7 +180,7 @@ TEST_CASE("what cannot be resumed from is refused in one line that names the fil
   check_refused(refusal(larger, good), "is of a model with");
   Scenario plain = scenario;
   plain.training.optimizer = OptimizerKind::kSgd;
-  const Folder of_sgd;
+  const TemporaryFolder of_sgd;
   train(plain, 2, of_sgd.path());
   check_refused(refusal(scenario, exec::latest_checkpoint(of_sgd.path())), "another optimizer");
 }
@@ -249,8 +227,8 @@ TEST_CASE(
         continue;  // DataParallel has no SyncBatchNorm
       }
       INFO(test::text_of(scenario));
-      const Folder whole;
-      const Folder parts;
+      const TemporaryFolder whole;
+      const TemporaryFolder parts;
       const std::vector<double> uninterrupted = train_norms(scenario, 6, whole.path());
       train_norms(scenario, 3, parts.path());
       const std::vector<double> rest =

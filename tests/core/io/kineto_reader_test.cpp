@@ -1,7 +1,6 @@
 #include "core/io/kineto_reader.h"
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -17,42 +16,16 @@
 #include "core/io/kineto_kinds.h"
 #include "tests/support/catch.h"
 #include "tests/support/scale.h"
+#include "tests/support/temporary_folder.h"
 
 namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
 using Catch::Matchers::ContainsSubstring;
+using test::TemporaryFolder;
 
 const fs::path kFixtures = "tests/core/io/fixtures";
-
-/// A folder that goes away.
-class Folder {
- public:
-  Folder() : path_(fs::temp_directory_path() / ("lockstep_kineto_" + std::to_string(count()))) {
-    fs::create_directories(path_);
-  }
-  ~Folder() { fs::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  fs::path write(const std::string& name, std::string_view text) const {
-    std::ofstream(path_ / name, std::ios::binary) << text;
-    return path_ / name;
-  }
-  fs::path write_gz(const std::string& name, const std::string& text) const {
-    const gzFile file = gzopen((path_ / name).c_str(), "wb");
-    gzwrite(file, text.data(), static_cast<unsigned>(text.size()));
-    gzclose(file);
-    return path_ / name;
-  }
-  const fs::path& path() const { return path_; }
-
- private:
-  static std::uint64_t count() {
-    return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-  }
-  fs::path path_;
-};
 
 const ImportedLane& lane_of(const ImportedTrace& trace, std::size_t rank, const std::string& name) {
   for (const ImportedLane& lane : trace.ranks.at(rank).lanes) {
@@ -69,6 +42,14 @@ std::string span_of(const std::string& rest) {
 
 ImportedTrace import_events(const std::string& events, const std::string& name = "t.json") {
   return import_kineto_text("{\"traceEvents\":[" + events + "]}", name);
+}
+
+fs::path write_gz(const TemporaryFolder& folder, const std::string& name, const std::string& text) {
+  const fs::path path = folder.path() / name;
+  const gzFile file = gzopen(path.c_str(), "wb");
+  gzwrite(file, text.data(), static_cast<unsigned>(text.size()));
+  gzclose(file);
+  return path;
 }
 
 std::string refusal(const std::string& text) {
@@ -174,9 +155,10 @@ TEST_CASE("kineto: two ranks that PyTorch 2.11 profiled") {
 }
 
 TEST_CASE("kineto: a folder is its traces, packed or not") {
-  const Folder folder;
-  folder.write_gz("rank-1.pt.trace.json.gz",
-                  R"({"traceEvents":[{"ph":"X","pid":1,"tid":2,"ts":5,"dur":2,"name":"b"}]})");
+  const TemporaryFolder folder;
+  write_gz(folder,
+           "rank-1.pt.trace.json.gz",
+           R"({"traceEvents":[{"ph":"X","pid":1,"tid":2,"ts":5,"dur":2,"name":"b"}]})");
   folder.write("rank-0.pt.trace.json", R"([{"ph":"X","pid":1,"tid":2,"ts":3,"dur":1,"name":"a"}])");
   folder.write("notes.json", "no trace");
   const ImportedTrace trace = import_kineto({folder.path()});
@@ -186,14 +168,14 @@ TEST_CASE("kineto: a folder is its traces, packed or not") {
   CHECK(trace.ranks[1].lanes[0].spans[0].begin == 2000);
   folder.write("rank-1.again.pt.trace.json", "[]");
   CHECK_THROWS_WITH(import_kineto({folder.path()}), ContainsSubstring("both of rank 1"));
-  const Folder empty;
+  const TemporaryFolder empty;
   CHECK_THROWS_WITH(import_kineto({empty.path()}), ContainsSubstring("no *.json"));
   CHECK_THROWS_WITH(import_kineto({empty.path() / "none.json"}),
                     ContainsSubstring("cannot be read"));
 }
 
 TEST_CASE("kineto: bases of files put their ranks on one clock") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string event = span_of(R"("ts":1,"dur":1,"name":"x")");
   for (int rank = 0; rank < 2; ++rank) {
     folder.write(fmt::format("rank-{}.json", rank),
@@ -308,12 +290,12 @@ TEST_CASE("kineto: what is no trace is refused with its place") {
 }
 
 TEST_CASE("kineto: a packed file that is cut or damaged is refused") {
-  const Folder folder;
+  const TemporaryFolder folder;
   std::string text = "[";
   for (int i = 0; i < 20'000; ++i) {
     text += span_of(fmt::format(R"("ts":{},"dur":1,"name":"n{}")", i, i * 7919 % 1009)) + ",";
   }
-  const fs::path path = folder.write_gz("whole.json.gz", text);
+  const fs::path path = write_gz(folder, "whole.json.gz", text);
   CHECK(import_kineto({path}).ranks[0].lanes[0].spans.size() == 20'000);
   const std::string bytes = read_whole(path, "test");
   CHECK_THROWS_WITH(import_kineto({folder.write("cut.json.gz", bytes.substr(0, bytes.size() / 2))}),

@@ -1,7 +1,6 @@
 #include "core/io/scenario_io.h"
 
 #include <filesystem>
-#include <fstream>
 #include <set>
 
 #include "core/cluster_presets.h"
@@ -9,6 +8,7 @@
 #include "core/model_presets.h"
 #include "core/names.h"
 #include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
 
 using namespace lockstep;
 
@@ -229,19 +229,17 @@ TEST_CASE(
 }
 
 TEST_CASE("Files that a scenario names are found beside it, and nowhere without a folder") {
-  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "lockstep_io_test";
-  std::filesystem::create_directories(folder / "sub");
-  std::ofstream(folder / "sub" / "config.json") << R"({"model_type": "gpt2", "n_layer": 3})";
-  std::ofstream(folder / "machine.json") << R"({"preset": "dgx-h100", "nodes": 3})";
-  std::ofstream(folder / "s.json") << R"({"model": {"config": "sub/config.json", "vocab": 300},
-                                          "cluster": {"file": "machine.json"}})";
-  const Scenario s = load_scenario((folder / "s.json").string());
+  const test::TemporaryFolder folder;
+  std::filesystem::create_directories(folder.path() / "sub");
+  folder.write("sub/config.json", R"({"model_type": "gpt2", "n_layer": 3})");
+  folder.write("machine.json", R"({"preset": "dgx-h100", "nodes": 3})");
+  const Scenario s = load_scenario(folder.write("s.json", R"({
+      "model": {"config": "sub/config.json", "vocab": 300}, "cluster": {"file": "machine.json"}})"));
   CHECK(s.model.layers == 3);
   CHECK(s.model.vocab == 300);
   CHECK(s.model.name == "sub");
   CHECK_FALSE(s.model.assumptions.empty());
   CHECK(s.cluster.nodes == 3);
-  std::filesystem::remove_all(folder);
 
   CHECK(error_of(R"({"model": {"config": "x.json"}})").find("not possible here") !=
         std::string::npos);

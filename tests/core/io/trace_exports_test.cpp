@@ -2,7 +2,6 @@
 // and what Holistic Trace Analysis and PyTorch's memory viewer look for) and read back by our
 // importer.
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -35,11 +34,13 @@
 #include "tests/support/random_scenario.h"
 #include "tests/support/scale.h"
 #include "tests/support/scenarios.h"
+#include "tests/support/temporary_folder.h"
 
 namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
+using test::TemporaryFolder;
 using Json = nlohmann::json;
 
 template <typename Write, typename... Arguments>
@@ -69,24 +70,6 @@ Run pipeline_run() {
   std::mt19937_64 random(test::test_seed());
   return run_of(scenario, random);
 }
-
-/// A folder that goes away.
-class Folder {
- public:
-  Folder() : path_(fs::temp_directory_path() / ("lockstep_exports_" + std::to_string(count()))) {
-    fs::create_directories(path_);
-  }
-  ~Folder() { fs::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  static std::uint64_t count() {
-    return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-  }
-  fs::path path_;
-};
 
 using SpanKey = std::tuple<std::string, std::string, Nanoseconds, Nanoseconds>;
 using Spans = std::multiset<SpanKey>;  ///< lane, name, begin, end
@@ -191,7 +174,7 @@ TEST_CASE("exports: Kineto traces of random scenarios pass Perfetto's rules and 
 
 TEST_CASE("exports: a folder of Kineto traces is what Holistic Trace Analysis looks for") {
   const Run run = pipeline_run();
-  const Folder folder;
+  const TemporaryFolder folder;
   const fs::path out = folder.path() / "traces";
   CHECK(write_kineto_folder(out, run.plan, run.trace, {.device = "H100", .devices_per_node = 2}) ==
         4);
@@ -301,7 +284,7 @@ void check_device(const Json& events, const TraceIndex& index, int track) {
 
 TEST_CASE("exports: Python reads the memory snapshot, and its bytes are the plan's") {
   std::mt19937_64 random(test::test_seed() + 2);
-  const Folder folder;
+  const TemporaryFolder folder;
   std::vector<Run> runs;
   runs.push_back(pipeline_run());
   for (int round = 0; round < test::scaled(5); ++round) {
@@ -429,7 +412,7 @@ TEST_CASE("exports: every kind of damage to an export is found by the checker") 
 }
 
 TEST_CASE("exports: a file that was not finished is not left behind") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const fs::path path = folder.path() / "a.json";
   {
     WholeFile file(path, "test");

@@ -1,6 +1,5 @@
 #include "core/io/trace_io.h"
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -13,30 +12,13 @@
 #include "tests/support/hand_traces.h"
 #include "tests/support/scale.h"
 #include "tests/support/scenarios.h"
+#include "tests/support/temporary_folder.h"
 
 namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A folder that goes away.
-class Folder {
- public:
-  Folder() : path_(fs::temp_directory_path() / ("lockstep_trace_" + std::to_string(count()))) {
-    fs::create_directories(path_);
-  }
-  ~Folder() { fs::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-  const fs::path& path() const { return path_; }
-
- private:
-  static std::uint64_t count() {
-    return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-  }
-  fs::path path_;
-};
+using test::TemporaryFolder;
 
 bool same(const Span& a, const Span& b) {
   return a.operation == b.operation && a.state == b.state && a.issued == b.issued &&
@@ -116,7 +98,7 @@ std::string refusal_of(const std::string& bytes) {
 using Catch::Matchers::ContainsSubstring;
 
 TEST_CASE("a trace survives the way through a file, whatever sections its plan had") {
-  const Folder folder;
+  const TemporaryFolder folder;
   for (const bool all : {true, false}) {
     const Run run = some_run({.evaluate = all, .save = all});
     save_trace(folder.file("a.trace"), run.scenario, run.plan, run.trace);
@@ -126,7 +108,7 @@ TEST_CASE("a trace survives the way through a file, whatever sections its plan h
     CHECK(plan_fingerprint(loaded.plan) == plan_fingerprint(run.plan));
   }
   // Nothing else is left in the folder: the temporary file became the file.
-  CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 1);
+  CHECK(folder.entries() == 1);
 }
 
 TEST_CASE("every way in which a file can be wrong has its own message") {
@@ -144,13 +126,13 @@ TEST_CASE("every way in which a file can be wrong has its own message") {
   std::string flipped = good;
   flipped[good.size() - 9] = static_cast<char>(flipped[good.size() - 9] ^ 1);
   CHECK_THAT(refusal_of(flipped), ContainsSubstring("checksum"));
-  const Folder folder;
+  const TemporaryFolder folder;
   CHECK_THAT(refusal([&] { load_trace(folder.file("none")); }),
              ContainsSubstring("cannot be read"));
 }
 
 TEST_CASE("a file whose scenario gives another plan is refused") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const Run run = some_run();
   const std::string bytes = encode_trace(
       {scenario_text(run.scenario), plan_fingerprint(run.plan) + 1, true, true, run.trace});
@@ -160,7 +142,7 @@ TEST_CASE("a file whose scenario gives another plan is refused") {
 }
 
 TEST_CASE("spans that do not belong to the plan are refused when a file is loaded") {
-  const Folder folder;
+  const TemporaryFolder folder;
   Run run = some_run();
   run.trace.steps[0].tracks[0].spans.pop_back();
   save_trace(folder.file("c.trace"), run.scenario, run.plan, run.trace);
@@ -168,7 +150,7 @@ TEST_CASE("spans that do not belong to the plan are refused when a file is loade
 }
 
 TEST_CASE("a file is whole or as it was: writing into a missing folder leaves nothing") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const Run run = some_run();
   CHECK_THROWS_AS(save_trace(folder.file("no/such/d.trace"), run.scenario, run.plan, run.trace),
                   NotSupportedError);

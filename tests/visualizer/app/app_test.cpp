@@ -1,7 +1,6 @@
 // The program driven as a person would, without a window: figures are compared with what the
 // simulator's own facade says, not with what the program stored.
 #include <cmath>
-#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -12,11 +11,13 @@
 #include "core/report.h"
 #include "simulator/simulate.h"
 #include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/visualizer/support/harness.h"
 #include "visualizer/app/presets.h"
 
 using namespace lockstep;
 using lockstep::test::Harness;
+using lockstep::test::TemporaryFolder;
 
 namespace {
 
@@ -47,10 +48,6 @@ void check_cards(Harness& window, const Truth& truth) {
         static_cast<double>(truth.memory.worst().peak_bytes()));
   CHECK(number(window.value("metric.exposed")) == truth.report.exposed_fraction());
   CHECK(number(window.value("metric.bubble")) == truth.report.bubble_fraction());
-}
-
-std::string temporary(const std::string& name) {
-  return (std::filesystem::temp_directory_path() / ("lockstep-view-" + name)).string();
 }
 
 }  // namespace
@@ -148,7 +145,8 @@ TEST_CASE("a pinned baseline shows what changed and which way") {
 }
 
 TEST_CASE("a trace file shows the figures of its report, and editing simulates again") {
-  const std::string path = temporary("trace.lstrace");
+  const TemporaryFolder folder;
+  const std::string path = folder.file("trace.lstrace");
   const Scenario scenario = resolved(app::preset_scenario(*app::find_preset("laptop")));
   const Plan plan = make_plan(scenario, {false, false});
   Trace trace = sim::simulate(plan, scenario.cluster).trace;
@@ -169,12 +167,12 @@ TEST_CASE("a trace file shows the figures of its report, and editing simulates a
   window.frames(2);
   CHECK(number(window.value("metric.step_time")) ==
         make_report(plan, trace, report_facts(scenario)).step_time_s());
-  std::filesystem::remove(path);
 }
 
 TEST_CASE("files that are not what they should be give a dialog, and the program goes on") {
   Harness window;
-  const std::string path = temporary("bad.json");
+  const TemporaryFolder folder;
+  const std::string path = folder.file("bad.json");
   const std::vector<std::string> contents{
       "", "{", "[1, 2]", "{\"schema_version\": 99}", "LSTRACE\n", std::string("\0\x01\xff", 3)};
   for (const std::string& content : contents) {
@@ -192,7 +190,6 @@ TEST_CASE("files that are not what they should be give a dialog, and the program
   window.press(ui::Key::kEscape);
   window.open("ddp");
   CHECK(window.shows("metric.mfu"));
-  std::filesystem::remove(path);
 }
 
 TEST_CASE("Esc closes every dialog") {

@@ -18,6 +18,7 @@
 #include "core/planner/schedule/action_csv.h"
 #include "simulator/simulate.h"
 #include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/visualizer/support/harness.h"
 #include "visualizer/app/export.h"
 #include "visualizer/app/presets.h"
@@ -26,29 +27,10 @@
 
 using namespace lockstep;
 using lockstep::test::Harness;
+using lockstep::test::TemporaryFolder;
 namespace fs = std::filesystem;
 
 namespace {
-
-/// An empty folder that is gone afterwards.
-class Folder {
- public:
-  Folder() : path_(fs::temp_directory_path() / "lockstep-view-files") {
-    fs::remove_all(path_);
-    fs::create_directories(path_);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() { fs::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-  std::size_t size() const {
-    return static_cast<std::size_t>(
-        std::distance(fs::directory_iterator(path_), fs::directory_iterator()));
-  }
-
- private:
-  fs::path path_;
-};
 
 std::string content(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -97,37 +79,37 @@ double seconds_of(const std::function<void()>& work) {
 }  // namespace
 
 TEST_CASE("traces are exported as the bytes that lockstep trace --format writes") {
-  const Folder folder;
+  const TemporaryFolder folder;
   Harness window;
   window.open("ddp");
   const app::Document& document = *window.session().document();
   for (const std::string form : {"chrome", "memory_viz", "csv", "json"}) {
     INFO(form);
-    export_as(window, form, folder / form);
-    CHECK(window.value("status") == "Wrote " + (folder / form));
-    const std::string other = folder / "other";
+    export_as(window, form, folder.file(form));
+    CHECK(window.value("status") == "Wrote " + folder.file(form));
+    const std::string other = folder.file("other");
     export_trace(
         {parse_trace_form(form).value(), other}, document.scenario, document.plan, document.trace);
-    REQUIRE(fs::exists(folder / form));
-    CHECK(content(folder / form) == content(other));
+    REQUIRE(fs::exists(folder.file(form)));
+    CHECK(content(folder.file(form)) == content(other));
   }
-  export_as(window, "kineto", folder / "profiles");
-  CHECK(fs::exists(folder / ("profiles/" + kineto_file_name(0))));
+  export_as(window, "kineto", folder.file("profiles"));
+  CHECK(fs::exists(folder.file("profiles/" + kineto_file_name(0))));
 }
 
 TEST_CASE("pictures, drawings and figures of a view are exported whole") {
-  const Folder folder;
+  const TemporaryFolder folder;
   Harness window(640, 400);
   window.open("pipeline");
-  export_as(window, "png", folder / "window.png");
-  CHECK(content(folder / "window.png").starts_with("\x89PNG"));
-  export_as(window, "svg", folder / "timeline.svg");
-  CHECK(content(folder / "timeline.svg").ends_with("</svg>\n"));
-  export_as(window, "view_json", folder / "timeline.json");
-  CHECK(content(folder / "timeline.json").find("\"view\": \"timeline\"") != std::string::npos);
+  export_as(window, "png", folder.file("window.png"));
+  CHECK(content(folder.file("window.png")).starts_with("\x89PNG"));
+  export_as(window, "svg", folder.file("timeline.svg"));
+  CHECK(content(folder.file("timeline.svg")).ends_with("</svg>\n"));
+  export_as(window, "view_json", folder.file("timeline.json"));
+  CHECK(content(folder.file("timeline.json")).find("\"view\": \"timeline\"") != std::string::npos);
   window.command("view.pipeline");
-  export_as(window, "actions", folder / "schedule.csv");
-  CHECK(read_action_csv(content(folder / "schedule.csv")) ==
+  export_as(window, "actions", folder.file("schedule.csv"));
+  CHECK(read_action_csv(content(folder.file("schedule.csv"))) ==
         compute_only(pipeline_schedule(window.session().document()->scenario)));
 }
 
@@ -155,8 +137,8 @@ TEST_CASE("arrows choose a form, and the file's name follows") {
 }
 
 TEST_CASE("what is there already is replaced only when that is confirmed") {
-  const Folder folder;
-  const std::string path = folder / "step.csv";
+  const TemporaryFolder folder;
+  const std::string path = folder.file("step.csv");
   std::ofstream(path) << "mine";
   Harness window;
   window.open("ddp");
@@ -166,21 +148,21 @@ TEST_CASE("what is there already is replaced only when that is confirmed") {
   window.click("export.write");
   window.settle();
   CHECK(content(path).size() > 100);
-  CHECK(folder.size() == 1);
+  CHECK(folder.entries() == 1);
 }
 
 TEST_CASE("a path that cannot be written gives a dialog, and nothing is left") {
-  const Folder folder;
+  const TemporaryFolder folder;
   Harness window;
   window.open("ddp");
-  export_as(window, "chrome", folder / "no/such/folder.json");
+  export_as(window, "chrome", folder.file("no/such/folder.json"));
   REQUIRE(window.shows("dialog.error"));
   CHECK(window.value("dialog.error").find("no/such") != std::string::npos);
-  CHECK(folder.size() == 0);
+  CHECK(folder.entries() == 0);
 }
 
 TEST_CASE("an edited scenario is marked in the title until it is saved, and reads back the same") {
-  const Folder folder;
+  const TemporaryFolder folder;
   Harness window;
   window.open("ddp");
   CHECK(window.app().shell().title() == "ddp - Lockstep");
@@ -189,10 +171,10 @@ TEST_CASE("an edited scenario is marked in the title until it is saved, and read
   CHECK(window.app().shell().title() == "ddp * - Lockstep");
   window.press(ui::Key::kS, ui::kControl);
   REQUIRE(dialog(window) == app::Dialog::kSaveAs);
-  type_over(window, folder / "mine.json");
+  type_over(window, folder.file("mine.json"));
   window.press(ui::Key::kEnter);
   CHECK(window.app().shell().title() == "mine.json - Lockstep");
-  CHECK(scenario_text(load_scenario(folder / "mine.json")) ==
+  CHECK(scenario_text(load_scenario(folder.file("mine.json"))) ==
         scenario_text(window.session().scenario()));
   // Undo is another scenario than the saved one; redo is the same again.
   window.press(ui::Key::kZ, ui::kControl);
@@ -203,7 +185,7 @@ TEST_CASE("an edited scenario is marked in the title until it is saved, and read
   window.session().edit([](Scenario& s) { s.training.micro_batch = 2; });
   window.press(ui::Key::kS, ui::kControl);
   CHECK(dialog(window) == app::Dialog::kNone);
-  CHECK(load_scenario(folder / "mine.json").training.micro_batch == 2);
+  CHECK(load_scenario(folder.file("mine.json")).training.micro_batch == 2);
 }
 
 TEST_CASE("opening another file asks about edits; Cancel keeps them, Discard does not") {
@@ -225,7 +207,7 @@ TEST_CASE("opening another file asks about edits; Cancel keeps them, Discard doe
 }
 
 TEST_CASE("Save before opening another goes on to open it") {
-  const Folder folder;
+  const TemporaryFolder folder;
   Harness window;
   window.open("ddp");
   window.session().edit([](Scenario& s) { s.training.micro_batch = 8; });
@@ -233,11 +215,11 @@ TEST_CASE("Save before opening another goes on to open it") {
   window.frames(2);
   window.click("unsaved.save");
   REQUIRE(dialog(window) == app::Dialog::kSaveAs);
-  type_over(window, folder / "kept.json");
+  type_over(window, folder.file("kept.json"));
   window.press(ui::Key::kEnter);
   window.settle();
   CHECK(window.session().scenario().name == "fsdp");
-  CHECK(load_scenario(folder / "kept.json").training.micro_batch == 8);
+  CHECK(load_scenario(folder.file("kept.json")).training.micro_batch == 8);
 }
 
 TEST_CASE("quitting with edits asks first") {
@@ -350,12 +332,12 @@ TEST_CASE("the strategy table is computed only while it is looked at, and rows a
 }
 
 TEST_CASE("an export whose owner lets go leaves nothing behind") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const app::DocumentPtr document =
       app::simulate_document(app::preset_scenario(*app::find_preset("pipeline")));
   app::ExportErrand errand(
-      folder / "step.json",
-      app::trace_writer(app::ExportForm::kChrome, document, folder / "step.json"));
+      folder.file("step.json"),
+      app::trace_writer(app::ExportForm::kChrome, document, folder.file("step.json")));
   int passed = 0;
   CHECK_THROWS_AS(errand.step([&] {
     if (++passed == 3) {
@@ -363,7 +345,7 @@ TEST_CASE("an export whose owner lets go leaves nothing behind") {
     }
   }),
                   InterruptedError);
-  CHECK(folder.size() == 0);
+  CHECK(folder.entries() == 0);
   CHECK_FALSE(errand.done());
 }
 

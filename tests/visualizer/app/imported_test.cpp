@@ -1,41 +1,20 @@
 // Traces of other tools in the window: they open, bad ones are refused, and the program goes on.
-#include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <string>
 
 #include "core/io/files.h"
 #include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/visualizer/support/harness.h"
 
 using namespace lockstep;
 using lockstep::test::Harness;
+using lockstep::test::TemporaryFolder;
 namespace fs = std::filesystem;
 
 namespace {
 
 const std::string kFixtures = "tests/core/io/fixtures";
-
-class Folder {
- public:
-  Folder()
-      : path_(fs::temp_directory_path() /
-              ("lockstep_imported_" +
-               std::to_string(std::chrono::steady_clock::now().time_since_epoch().count()))) {
-    fs::create_directories(path_);
-  }
-  ~Folder() { fs::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::string write(const std::string& name, std::string_view text) const {
-    std::ofstream(path_ / name, std::ios::binary) << text;
-    return (path_ / name).string();
-  }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 }  // namespace
 
@@ -58,7 +37,7 @@ TEST_CASE("a profiler's trace opens in the timeline with what is known of it") {
 }
 
 TEST_CASE("a folder with a file for each rank opens as one picture of all ranks") {
-  const Folder folder;
+  const TemporaryFolder folder;
   for (const char* name : {"rank-0.pt.trace.json.gz", "rank-1.pt.trace.json.gz"}) {
     fs::copy_file(fs::path(kFixtures) / name, folder.path() / name);
   }
@@ -87,7 +66,7 @@ TEST_CASE("views that need a plan say so for a foreign trace") {
 }
 
 TEST_CASE("what is no trace is refused in a dialog, and what was open stays") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string packed = read_whole(kFixtures + "/rank-0.pt.trace.json.gz", "test");
   const std::string plain = read_whole(kFixtures + "/hand_written_gpu.pt.trace.json", "test");
   fs::create_directory(folder.path() / "empty");

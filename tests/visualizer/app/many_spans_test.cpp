@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/visualizer/support/harness.h"
 
 using namespace lockstep;

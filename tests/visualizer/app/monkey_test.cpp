@@ -13,6 +13,7 @@
 #include "simulator/simulate.h"
 #include "tests/support/catch.h"
 #include "tests/support/scale.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/visualizer/support/harness.h"
 #include "tests/visualizer/support/many_spans.h"
 #include "visualizer/app/presets.h"

@@ -1,8 +1,7 @@
 #include "visualizer/app/settings.h"
 
-#include <filesystem>
-
 #include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
 
 using namespace lockstep;
 using namespace lockstep::app;
@@ -43,14 +42,11 @@ TEST_CASE("a file that is opened again moves to the front of ten recent ones") {
 }
 
 TEST_CASE("settings are kept in a folder that is made for them") {
-  const std::filesystem::path folder =
-      std::filesystem::temp_directory_path() / "lockstep-view-settings-test";
-  std::filesystem::remove_all(folder);
-  const std::string path = (folder / "lockstep/view.conf").string();
+  const test::TemporaryFolder folder;
+  const std::string path = folder.file("not/there/yet/view.conf");
   Settings settings;
   settings.scale = 2;
   CHECK(load_settings(path).scale == 1);
   REQUIRE(save_settings(path, settings));
   CHECK(load_settings(path).scale == 2);
-  std::filesystem::remove_all(folder);
 }

@@ -1,8 +1,6 @@
 #include "visualizer/models/timeline_svg.h"
 
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <set>
 
 #include "core/planner/planner.h"
@@ -10,6 +8,7 @@
 #include "tests/support/hand_traces.h"
 #include "tests/support/scale.h"
 #include "tests/support/scenarios.h"
+#include "tests/support/temporary_folder.h"
 
 namespace lockstep::view {
 namespace {
@@ -30,14 +29,11 @@ bool is_well_formed(const std::string& text) {
     WARN("no python3: the picture was not parsed");
     return true;
   }
-  const std::filesystem::path path =
-      std::filesystem::temp_directory_path() / "lockstep_timeline_svg_test.svg";
-  std::ofstream(path) << text;
+  const test::TemporaryFolder folder;
+  const std::string path = folder.write("picture.svg", text);
   const std::string command =
       "python3 -c \"import sys, xml.etree.ElementTree as t; t.parse(sys.argv[1])\" ";
-  const bool good = std::system((command + path.string()).c_str()) == 0;
-  std::filesystem::remove(path);
-  return good;
+  return std::system((command + path).c_str()) == 0;
 }
 
 TEST_CASE("svg: text is escaped, hatches are defined where they are used") {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <random>
 
 #include <fmt/format.h>
 
@@ -89,18 +88,6 @@ std::string operator_text(int rank, std::int64_t number, double ts, bool collect
 }
 
 }  // namespace
-
-TemporaryFolder::TemporaryFolder() {
-  std::random_device random;
-  do {
-    path_ = fs::temp_directory_path() / fmt::format("lockstep-test-{:08x}", random());
-  } while (!fs::create_directory(path_));
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
 
 std::int64_t write_native_trace(const std::string& path, std::int64_t spans) {
   const Scenario scenario = native_scenario(accumulation_for(spans));

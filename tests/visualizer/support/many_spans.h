@@ -7,21 +7,6 @@
 
 namespace lockstep::test {
 
-/// A new folder of its own, removed with all that is in it.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder();
-
-  const std::filesystem::path& path() const { return path_; }
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
-
 /// A native trace of at least so many spans: 16 ranks train GPT-2 XL, no two at the same times.
 /// Returns how many there are.
 std::int64_t write_native_trace(const std::string& path, std::int64_t spans);

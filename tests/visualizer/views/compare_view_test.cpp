@@ -1,15 +1,15 @@
 // Two steps side by side, driven by mouse and keyboard; figures are those of the documents.
-#include <chrono>
-#include <filesystem>
 #include <string>
 
 #include "core/io/trace_io.h"
 #include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/visualizer/support/harness.h"
 #include "visualizer/options.h"
 
 using namespace lockstep;
 using lockstep::test::Harness;
+using lockstep::test::TemporaryFolder;
 namespace fs = std::filesystem;
 
 namespace {
@@ -132,13 +132,10 @@ TEST_CASE("a measured run is compared with the simulation of its own scenario") 
   // A measured trace: the simulated one with everything twice as slow.
   Trace trace = simulated.trace;
   trace.source = TraceSource::kMeasured;
-  const fs::path file =
-      fs::temp_directory_path() /
-      ("lockstep_compare_" +
-       std::to_string(std::chrono::steady_clock::now().time_since_epoch().count()) + ".lstrace");
-  save_trace(file.string(), simulated.scenario, simulated.plan, trace);
-  window.open(file.string());
-  fs::remove(file);
+  const TemporaryFolder folder;
+  const std::string file = folder.file("twice.lstrace");
+  save_trace(file, simulated.scenario, simulated.plan, trace);
+  window.open(file);
   REQUIRE(window.session().document()->trace.source == TraceSource::kMeasured);
   window.app().shell().show_view("compare");
   window.settle();

@@ -1,20 +1,20 @@
 // The pipeline view driven by mouse and keyboard; figures are the textbook's or the report's.
 #include <cstdio>
-#include <filesystem>
 #include <string>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "core/io/json_reader.h"
 #include "core/planner/planner.h"
 #include "core/planner/schedule/action_csv.h"
 #include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/visualizer/support/harness.h"
 
 using namespace lockstep;
 using Catch::Matchers::ContainsSubstring;
 using lockstep::test::Harness;
+using lockstep::test::TemporaryFolder;
 
 namespace {
 
@@ -120,8 +120,8 @@ TEST_CASE("unit costs are changed by keys and leave the fraction of 1F1B as it i
 TEST_CASE("a schedule goes out as PyTorch's CSV and comes back") {
   Harness window;
   open_editor(window);
-  const std::string path =
-      std::filesystem::temp_directory_path() / fmt::format("lockstep-{}.csv", getpid());
+  const TemporaryFolder folder;
+  const std::string path = folder.file("schedule.csv");
   window.move(window.tag("pipeline.grid").centre());
   window.type("i");
   window.frames(2);

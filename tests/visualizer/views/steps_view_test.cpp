@@ -1,18 +1,18 @@
 // The steps of a collective driven by mouse and keyboard. The moves come from the lockstep program
 // beside the test program; what they must add up to is worked out here.
 #include <filesystem>
-#include <fstream>
 #include <string>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/visualizer/support/harness.h"
 
 using namespace lockstep;
 using Catch::Matchers::ContainsSubstring;
 using lockstep::test::Harness;
+using lockstep::test::TemporaryFolder;
 
 namespace {
 
@@ -36,13 +36,6 @@ constexpr const char* kByHand = R"({"schema_version": 1, "collective": "all_redu
    "start_ns": 20, "end_ns": 30},
   {"step": 1, "src": 0, "dst": 1, "chunk": 1, "begin": 4, "bytes": 4, "reduces": false,
    "start_ns": 20, "end_ns": 30}]})";
-
-std::string file_by_hand() {
-  const std::filesystem::path path =
-      std::filesystem::temp_directory_path() / fmt::format("lockstep-moves-{}.json", getpid());
-  std::ofstream(path) << kByHand;
-  return path.string();
-}
 
 }  // namespace
 
@@ -82,7 +75,8 @@ TEST_CASE("another algorithm and number of ranks are carried out anew while the 
 
 TEST_CASE("a file of moves opens without a scenario and is walked through as it was made") {
   Harness window;
-  const std::string path = file_by_hand();
+  const TemporaryFolder folder;
+  const std::string path = folder.write("moves.json", kByHand);
   window.open(path);
   std::filesystem::remove(path);
   window.settle();

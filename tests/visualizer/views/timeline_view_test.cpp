@@ -1,15 +1,12 @@
 // The timeline driven by mouse and keyboard; times are checked against the trace.
-#include <cstdio>
-#include <filesystem>
 #include <string>
 #include <vector>
-
-#include <unistd.h>
 
 #include "core/io/trace_io.h"
 #include "core/time_split.h"
 #include "core/trace_index.h"
 #include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/visualizer/support/harness.h"
 #include "visualizer/models/dependencies.h"
 #include "visualizer/models/path_summary.h"
@@ -17,6 +14,7 @@
 
 using namespace lockstep;
 using lockstep::test::Harness;
+using lockstep::test::TemporaryFolder;
 
 namespace {
 
@@ -277,12 +275,10 @@ TEST_CASE("a trace of several steps shows the one that is chosen in all views") 
   TraceStep later = two.trace.steps[0];
   later.end += 1000;
   two.trace.steps.push_back(later);
-  const std::string path = (std::filesystem::temp_directory_path() /
-                            ("lockstep-steps-" + std::to_string(getpid()) + ".lstrace"))
-                               .string();
+  const TemporaryFolder folder;
+  const std::string path = folder.file("steps.lstrace");
   save_trace(path, two.scenario, two.plan, two.trace);
   window.open(path);
-  std::remove(path.c_str());
   CHECK(window.value("timeline.step") == "1");
   const Nanoseconds last = window.session().document()->report.step_time;
   window.type("{");

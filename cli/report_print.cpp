@@ -164,6 +164,9 @@ std::string memory_line(const MemoryReport& memory) {
 }
 
 std::string path_text(const Report& report) {
+  if (!report.stalls.empty()) {
+    return "";  // nothing led to an end
+  }
   std::map<std::string, Nanoseconds> causes;
   for (const PathSegment& segment : report.path) {
     causes[std::string(name_of(segment.cause))] += segment.end - segment.begin;

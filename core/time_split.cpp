@@ -120,6 +120,17 @@ TimeSegment busy(const TraceIndex& index,
   return segment;
 }
 
+/// Until when the ranks of a track lived.
+Nanoseconds end_of_life(const TraceIndex& index, int track) {
+  Nanoseconds end = index.step().end;
+  for (const Span& span : index.track(track).spans) {
+    if (span.state == SpanState::kRunning) {
+      end = std::min(end, span.ended);
+    }
+  }
+  return end;
+}
+
 }  // namespace
 
 std::string_view name_of(TimeKind kind) {
@@ -153,8 +164,9 @@ std::vector<TimeSegment> split_time(const TraceIndex& index, int track) {
     segments.push_back(busy(index, {track, operation}, begin, end));
     cursor = end;
   }
-  if (cursor < step.end) {
-    GapWalk gap(index, track, cursor, step.end);
+  const Nanoseconds alive = end_of_life(index, track);
+  if (cursor < alive) {
+    GapWalk gap(index, track, cursor, alive);
     const std::uint32_t last = index.last_operation(track);
     if (last != kNoSpan) {
       gap.tail(index.times({track, last}).ended);
@@ -164,6 +176,10 @@ std::vector<TimeSegment> split_time(const TraceIndex& index, int track) {
       gap.tail(cursor);
     }
     gap.append_to(segments);
+    cursor = alive;
+  }
+  if (cursor < step.end) {
+    segments.push_back({cursor, step.end, TimeKind::kIdle, kNoCommunicator, kNoSpan});
   }
   return segments;
 }

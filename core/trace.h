@@ -23,7 +23,7 @@ using Nanoseconds = std::int64_t;
 enum class SpanState : std::uint8_t {
   kDone,     ///< all four times hold
   kSkipped,  ///< its guard was set: started == ended
-  kRunning,  ///< started, never ended
+  kRunning,  ///< started, and cut off at `ended`, when its rank died
   kArrived,  ///< waited for other ranks until the end
   kIssued,   ///< waited for its stream or its dependencies until the end
   kPlanned,  ///< the host never came to it

@@ -136,6 +136,7 @@ SpanTimes TraceIndex::times(const TrackOperation& at) const {
   switch (it.state) {
     case SpanState::kDone:
     case SpanState::kSkipped:
+    case SpanState::kRunning:
       return times;
     case SpanState::kPlanned:
       times.issued = step_.end;
@@ -145,8 +146,6 @@ SpanTimes TraceIndex::times(const TrackOperation& at) const {
       [[fallthrough]];
     case SpanState::kArrived:
       times.started = step_.end;
-      [[fallthrough]];
-    case SpanState::kRunning:
       times.ended = step_.end;
   }
   return times;

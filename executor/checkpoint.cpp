@@ -1,6 +1,7 @@
 #include "executor/checkpoint.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <optional>
@@ -54,6 +55,23 @@ std::vector<std::byte> bytes_of(const std::vector<T>& values) {
   return bytes;
 }
 
+template <typename T>
+bool all_finite_as(const NamedTensor& tensor) {
+  for (std::size_t at = 0; at < tensor.data.size(); at += sizeof(T)) {
+    T value;
+    std::memcpy(&value, tensor.data.data() + at, sizeof(T));
+    if (!std::isfinite(value)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool all_finite(const NamedTensor& tensor) {
+  return tensor.dtype == DType::kFp64 ? all_finite_as<double>(tensor)
+                                      : all_finite_as<float>(tensor);
+}
+
 }  // namespace
 
 std::string part_name(std::size_t part) {
@@ -105,6 +123,8 @@ void CheckpointWriter::add(const RunningStatistics& statistics) {
 void CheckpointWriter::copy_part(const Shown& shown, std::size_t part, File& file) const {
   const Operand& from = shown.parts[part];
   const std::int64_t size = size_of(from.dtype);
+  LOCKSTEP_CHECK(from.dtype == DType::kFp32 || from.dtype == DType::kFp64,
+                 "not what is computed in");
   NamedTensor& tensor = file.data[part];
   tensor.dtype = from.dtype;
   for_each_run(graph_,
@@ -135,11 +155,20 @@ void CheckpointWriter::finish(std::int32_t rank) {
       copy_part(each, part, file);  // all have shown theirs: nobody changes the claims now
     }
   }
+  std::string broken;
+  for (const auto& [name, tensor] : tensors) {
+    if (!all_finite(tensor)) {
+      broken = name;
+    }
+  }
   for (std::size_t part = 0; part < kMostParts; ++part) {
     if (!file.boxes[part].empty()) {
       const auto rows = static_cast<std::int64_t>(file.boxes[part].size()) / kBoxNumbers;
       NamedTensor& data = file.data[part];
       data.shape = {static_cast<std::int64_t>(data.data.size()) / size_of(data.dtype)};
+      if (!all_finite(data)) {
+        broken = part_name(part);
+      }
       tensors[part_name(part)] = std::move(data);
       tensors[part_name(part) + ".boxes"] = {
           DType::kInt64, {rows, kBoxNumbers}, bytes_of(file.boxes[part])};
@@ -148,9 +177,20 @@ void CheckpointWriter::finish(std::int32_t rank) {
   write_safetensors(partial() / fmt::format("rank-{:05}.safetensors", rank), tensors);
   const std::lock_guard lock(mutex_);
   finished_.insert(rank);
+  if (!broken.empty()) {
+    broken_ = fmt::format("{} of rank {}", broken, rank);
+  }
 }
 
 std::filesystem::path CheckpointWriter::publish() {
+  if (!broken_.empty()) {
+    throw CheckFailedError(
+        "train",
+        fmt::format("after step {} {} holds infinities or NaN: nothing is saved; "
+                    "lower training.learning_rate or raise training.epsilon",
+                    step_,
+                    broken_));
+  }
   const std::string manifest = fmt::format(
       "{{\n  \"version\": 1,\n  \"step\": {},\n  \"model\": \"{}\",\n  \"parameters\": {},\n"
       "  \"ranks\": [{}]\n}}\n",

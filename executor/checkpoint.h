@@ -44,6 +44,7 @@ class CheckpointWriter {
   /// All ranks have added theirs: writes this rank's file.
   void finish(std::int32_t rank);
   /// All ranks have finished: the checkpoint appears under its name, whole. Returns its folder.
+  /// CheckFailedError where a value is infinite or NaN: older checkpoints stay the newest ones.
   std::filesystem::path publish();
 
  private:
@@ -67,6 +68,7 @@ class CheckpointWriter {
   std::map<std::int32_t, std::vector<Shown>> shown_;  ///< by rank
   std::map<std::int32_t, NamedTensors> statistics_;   ///< by rank
   std::set<std::int32_t> finished_;                   ///< ranks
+  std::string broken_;  ///< where there are infinities or NaN, if anywhere
   /// Who writes what begins at (part, parameter, element).
   std::map<std::tuple<std::size_t, std::int32_t, std::int64_t>, std::int32_t> writer_;
 };

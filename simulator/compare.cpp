@@ -9,7 +9,7 @@ namespace lockstep::sim {
 StrategyOutcome compare(const std::string& words,
                         const Scenario& scenario,
                         bool named,
-                        const Checkpoint& checkpoint) {
+                        const StopCheck& stop_check) {
   StrategyOutcome outcome;
   outcome.words = words;
   const Problems problems = validate(scenario);
@@ -18,13 +18,13 @@ StrategyOutcome compare(const std::string& words,
     return outcome;
   }
   try {
-    const Plan plan = make_plan(scenario, {false, false, checkpoint});
-    pass_checkpoint(checkpoint);
+    const Plan plan = make_plan(scenario, {false, false, stop_check});
+    check_stop(stop_check);
     outcome.memory = memory_report(scenario, {.rows = named, .plan = &plan});
     SimulationOptions options;
-    options.checkpoint = checkpoint;
+    options.stop_check = stop_check;
     const Simulation run = simulate(plan, scenario.cluster, options);
-    pass_checkpoint(checkpoint);
+    check_stop(stop_check);
     outcome.report = make_report(plan, run.trace, report_facts(scenario));
   } catch (const InterruptedError&) {
     throw;

@@ -6,17 +6,17 @@
 
 #include <string>
 
-#include "core/checkpoint.h"
 #include "core/scenario.h"
+#include "core/stop_check.h"
 #include "core/strategy_outcome.h"
 
 namespace lockstep::sim {
 
 /// `scenario` is resolved but need not be legal. `named`: the memory report names every buffer at
-/// the peak, with its formula. What the checkpoint throws as InterruptedError goes through.
+/// the peak, with its formula. What the stop check throws as InterruptedError goes through.
 StrategyOutcome compare(const std::string& words,
                         const Scenario& scenario,
                         bool named = false,
-                        const Checkpoint& checkpoint = {});
+                        const StopCheck& stop_check = {});
 
 }  // namespace lockstep::sim

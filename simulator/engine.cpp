@@ -83,7 +83,7 @@ void Engine::run() {
     }
   }
   while (!events_.empty()) {
-    pass_checkpoint(in_.checkpoint);
+    check_stop(in_.stop_check);
     // A counter in a register: one more in memory would be a hundredth of the whole simulation.
     for (int left = kBetweenCheckpoints; left > 0 && !events_.empty(); --left) {
       const auto event = events_.pop();
@@ -501,6 +501,9 @@ void Engine::find_stalls(Nanoseconds last) {
       }
       unfinished = true;
       span.operation = state.program->operations[i].operation;
+      if (span.state == SpanState::kRunning) {
+        span.ended = std::min(failure_, last);
+      }
       if (state.failed && !died) {
         died = true;
         stalls_.push_back({state.klass->ranks.front(),

@@ -19,7 +19,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/checkpoint.h"
+#include "core/stop_check.h"
 #include "core/trace.h"
 #include "simulator/event_queue.h"
 #include "simulator/lowered.h"
@@ -48,7 +48,7 @@ struct EngineInput {
   const WhatIf& what_if;
   const RankClasses& ranks;
   Lowered& lowered;  ///< prices of communication are found on the way
-  const Checkpoint& checkpoint;
+  const StopCheck& stop_check;
 };
 
 class Engine {

@@ -90,8 +90,8 @@ Simulation simulate(const Plan& plan,
   const RankClasses ranks = classify(plan, cluster, options.what_if, options.fold);
   Lowered lowered = lower(plan, costs, section);
   refuse_too_many(lowered, ranks);
-  pass_checkpoint(options.checkpoint);
-  Engine engine({plan, costs, options.what_if, ranks, lowered, options.checkpoint});
+  check_stop(options.stop_check);
+  Engine engine({plan, costs, options.what_if, ranks, lowered, options.stop_check});
   engine.run();
   Simulation result;
   result.trace.stalls = engine.take_stalls();

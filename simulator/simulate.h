@@ -7,9 +7,9 @@
 
 #include <cstdint>
 
-#include "core/checkpoint.h"
 #include "core/cluster.h"
 #include "core/plan.h"
+#include "core/stop_check.h"
 #include "core/trace.h"
 #include "simulator/cost_model.h"
 #include "simulator/what_if.h"
@@ -21,7 +21,7 @@ struct SimulationOptions {
   int iteration = -1;  ///< 0-based step whose variant runs; -1: the one that repeats
   bool fold = true;    ///< equal ranks share one track; false: every rank is simulated
   WhatIf what_if;
-  Checkpoint checkpoint = {};
+  StopCheck stop_check = {};
 };
 
 struct Simulation {

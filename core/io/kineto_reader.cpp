@@ -122,25 +122,25 @@ void finish(ImportedTrace& trace) {
   set_origin(trace);
 }
 
-/// Passes the checkpoint with every piece.
+/// Calls the stop check with every piece.
 class CheckedSource : public ByteSource {
  public:
-  CheckedSource(ByteSource& source, const Checkpoint& checkpoint)
-      : source_(source), checkpoint_(checkpoint) {}
+  CheckedSource(ByteSource& source, const StopCheck& stop_check)
+      : source_(source), stop_check_(stop_check) {}
   std::size_t read(char* into, std::size_t size) override {
-    pass_checkpoint(checkpoint_);
+    check_stop(stop_check_);
     return source_.read(into, size);
   }
 
  private:
   ByteSource& source_;
-  const Checkpoint& checkpoint_;
+  const StopCheck& stop_check_;
 };
 
 }  // namespace
 
 ImportedTrace import_kineto(const std::vector<std::filesystem::path>& paths,
-                            const Checkpoint& checkpoint) {
+                            const StopCheck& stop_check) {
   ImportedTrace trace;
   std::vector<std::filesystem::path> files;
   for (const std::filesystem::path& path : paths) {
@@ -154,7 +154,7 @@ ImportedTrace import_kineto(const std::vector<std::filesystem::path>& paths,
   }
   for (const std::filesystem::path& file : files) {
     const std::unique_ptr<ByteSource> source = file_source(file, kComponent);
-    CheckedSource checked(*source, checkpoint);
+    CheckedSource checked(*source, stop_check);
     add_source(checked, file.string(), trace);
   }
   finish(trace);

@@ -16,15 +16,15 @@
 #include <string_view>
 #include <vector>
 
-#include "core/checkpoint.h"
 #include "core/imported_trace.h"
+#include "core/stop_check.h"
 
 namespace lockstep {
 
 /// Of a folder: its *.pt.trace.json and *.pt.trace.json.gz, or if there are none all its *.json and
 /// *.json.gz. Two files of one rank are a BadInputError.
 ImportedTrace import_kineto(const std::vector<std::filesystem::path>& paths,
-                            const Checkpoint& checkpoint = {});
+                            const StopCheck& stop_check = {});
 
 /// Of one text that is in memory already.
 ImportedTrace import_kineto_text(std::string_view text, std::string_view name);

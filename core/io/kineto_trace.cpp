@@ -363,7 +363,7 @@ int write_kineto_folder(const std::filesystem::path& folder,
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   for (const int rank : ranks) {
-    pass_checkpoint(options.checkpoint);
+    check_stop(options.stop_check);
     WholeFile file(folder / kineto_file_name(rank), kComponent);
     GzipWriter gzip([&](std::string_view packed) { file.write(packed); });
     RankWriter(plan, trace, rank, options, [&](std::string_view text) { gzip.write(text); }).run();

@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "core/checkpoint.h"
 #include "core/io/files.h"
 #include "core/plan.h"
+#include "core/stop_check.h"
 #include "core/trace.h"
 
 namespace lockstep {
@@ -25,7 +25,7 @@ struct KinetoOptions {
   std::string device = "device";
   std::int64_t device_bytes = 0;
   int devices_per_node = 8;
-  Checkpoint checkpoint = {};  ///< of a folder: passed before every rank
+  StopCheck stop_check = {};  ///< of a folder: called before every rank
 };
 
 /// Errors as of write_chrome_trace().

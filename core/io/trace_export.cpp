@@ -44,7 +44,7 @@ void write_folder(const TraceExport& wanted,
   options.device_bytes = cluster.device.memory_bytes;
   options.devices_per_node = static_cast<int>(cluster.devices_per_node);
   options.ranks = wanted.ranks;
-  options.checkpoint = wanted.checkpoint;
+  options.stop_check = wanted.stop_check;
   write_kineto_folder(wanted.path, plan, trace, options);
 }
 
@@ -74,7 +74,7 @@ void export_trace(const TraceExport& wanted,
   }
   WholeFile file(wanted.path, "trace");
   const auto write = [&](std::string_view text) {
-    pass_checkpoint(wanted.checkpoint);
+    check_stop(wanted.stop_check);
     file.write(text);
   };
   write_text(write, wanted, plan, trace);

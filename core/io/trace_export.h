@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
-#include "core/checkpoint.h"
 #include "core/plan.h"
 #include "core/scenario.h"
+#include "core/stop_check.h"
 #include "core/trace.h"
 
 namespace lockstep {
@@ -34,7 +34,7 @@ struct TraceExport {
   TraceForm form = TraceForm::kChrome;
   std::filesystem::path path;   ///< a file; of kKineto a folder, which is made
   std::vector<int> ranks = {};  ///< empty: the first rank of every track
-  Checkpoint checkpoint = {};   ///< passed with every piece that is written
+  StopCheck stop_check = {};    ///< called with every piece that is written
 };
 
 /// Files are whole or not there. Errors as of write_chrome_trace(); NotSupportedError for what

@@ -433,13 +433,13 @@ void save_trace(const std::string& path,
   write_whole(path, {encode_trace(file)}, "trace");
 }
 
-LoadedTrace load_trace(const std::string& path, const Checkpoint& checkpoint) {
+LoadedTrace load_trace(const std::string& path, const StopCheck& stop_check) {
   TraceFile file = decode_trace(read_file(path), path);
   LoadedTrace loaded;
   loaded.scenario = resolved(parse_scenario(file.scenario, path));
   require_valid(loaded.scenario);
   loaded.plan = make_plan(loaded.scenario,
-                          {.evaluate = file.evaluate, .save = file.save, .checkpoint = checkpoint});
+                          {.evaluate = file.evaluate, .save = file.save, .stop_check = stop_check});
   if (plan_fingerprint(loaded.plan) != file.fingerprint) {
     throw BadInputError(
         "trace",
@@ -449,7 +449,7 @@ LoadedTrace load_trace(const std::string& path, const Checkpoint& checkpoint) {
   }
   loaded.trace = std::move(file.trace);
   for (const TraceStep& step : loaded.trace.steps) {
-    pass_checkpoint(checkpoint);
+    check_stop(stop_check);
     check_trace(loaded.plan, step);
   }
   return loaded;

@@ -17,9 +17,9 @@
 #include <string>
 #include <string_view>
 
-#include "core/checkpoint.h"
 #include "core/plan.h"
 #include "core/scenario.h"
+#include "core/stop_check.h"
 #include "core/trace.h"
 
 namespace lockstep {
@@ -55,6 +55,6 @@ void save_trace(const std::string& path,
                 const Plan& plan,
                 const Trace& trace);
 /// BadInputError as above.
-LoadedTrace load_trace(const std::string& path, const Checkpoint& checkpoint = {});
+LoadedTrace load_trace(const std::string& path, const StopCheck& stop_check = {});
 
 }  // namespace lockstep

@@ -58,11 +58,11 @@ Plan make_plan(const Scenario& scenario, const PlanOptions& options) {
     operations += program.operations;
   }
   refuse_if_too_large(operations);
-  pass_checkpoint(options.checkpoint);
+  check_stop(options.stop_check);
   std::shared_ptr<const ModelGraph> graph = build_model_graph(scenario.model, scenario.training);
   const PlannerContext context = make_context(scenario, *graph);
   const Schedule schedule = pipeline_schedule(scenario);
-  PlanBuilder tables(context.mesh, graph, options.checkpoint);
+  PlanBuilder tables(context.mesh, graph, options.stop_check);
   Plan& plan = tables.plan();
   plan.class_axes = class_axes(scenario);
   plan.microbatches = context.microbatches;

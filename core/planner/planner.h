@@ -9,12 +9,12 @@
 
 #include <vector>
 
-#include "core/checkpoint.h"
 #include "core/plan.h"
 #include "core/plan_summary.h"
 #include "core/planner/schedule/schedule.h"
 #include "core/planner/stage_layout.h"
 #include "core/scenario.h"
+#include "core/stop_check.h"
 
 namespace lockstep {
 
@@ -22,7 +22,7 @@ namespace lockstep {
 struct PlanOptions {
   bool evaluate = true;
   bool save = true;
-  Checkpoint checkpoint = {};
+  StopCheck stop_check = {};
 };
 
 /// Builds the plan of a validated, resolved scenario. NotSupportedError when it would have more

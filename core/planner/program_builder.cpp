@@ -74,8 +74,8 @@ bool sums_its_input(Work work) {
 
 }  // namespace
 
-PlanBuilder::PlanBuilder(Mesh mesh, std::shared_ptr<const ModelGraph> graph, Checkpoint checkpoint)
-    : emitted_(std::move(checkpoint)) {
+PlanBuilder::PlanBuilder(Mesh mesh, std::shared_ptr<const ModelGraph> graph, StopCheck stop_check)
+    : emitted_(std::move(stop_check)) {
   plan_.mesh = mesh;
   plan_.graph = std::move(graph);
   plan_.shapes.emplace_back();

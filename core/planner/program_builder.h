@@ -25,11 +25,11 @@
 #include <vector>
 
 #include "core/check.h"
-#include "core/checkpoint.h"
 #include "core/plan.h"
 #include "core/plan_summary.h"
 #include "core/planner/segment_fragments.h"
 #include "core/queues.h"
+#include "core/stop_check.h"
 
 namespace lockstep {
 
@@ -40,7 +40,7 @@ inline constexpr OperationId kNoOperation = 0xffffffffU;
 /// The tables that all programs of a plan share.
 class PlanBuilder {
  public:
-  PlanBuilder(Mesh mesh, std::shared_ptr<const ModelGraph> graph, Checkpoint checkpoint = {});
+  PlanBuilder(Mesh mesh, std::shared_ptr<const ModelGraph> graph, StopCheck stop_check = {});
 
   /// Index of the communicator, made on first use.
   std::uint8_t communicator(AxisMask axes,
@@ -56,11 +56,11 @@ class PlanBuilder {
   const Mesh& mesh() const { return plan_.mesh; }
   const ModelGraph& graph() const { return *plan_.graph; }
   /// Counts what was emitted.
-  Paced& emitted() { return emitted_; }
+  PacedStopCheck& emitted() { return emitted_; }
 
  private:
   Plan plan_;
-  Paced emitted_;
+  PacedStopCheck emitted_;
   std::size_t shape_place(const Shape& shape) const;
   std::vector<std::uint32_t> shape_table_;  ///< open addressing into the plan's shapes
 };

@@ -300,6 +300,15 @@ TEST_CASE("train: parameters that are no numbers any more are not saved") {
   CHECK_FALSE(std::filesystem::exists(folder.path() + "/checkpoints"));
 }
 
+TEST_CASE("train: parameters that are infinite or NaN are not saved between evaluations either") {
+  const Folder folder;
+  const ProgramResult run =
+      train(folder, "--steps 4 --checkpoint-every 1 --evaluate-every 4 --set training.epsilon=0");
+  CHECK(run.code == 1);
+  CHECK_THAT(run.err, ContainsSubstring("after step 1 ") && ContainsSubstring("infinities or NaN"));
+  CHECK(std::filesystem::is_empty(folder.path() + "/checkpoints"));
+}
+
 TEST_CASE("train: ranks run here, whatever machine the scenario is planned for") {
   const Folder folder;
   const ProgramResult run = train(folder, "--steps 1 --cluster dgx-h100");

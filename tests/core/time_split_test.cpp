@@ -220,7 +220,7 @@ TEST_CASE("a rank whose peer never came waits until the end") {
   step.rank([&](ProgramBuilder& b) { overlap(b, dp); });
   step.rank([&](ProgramBuilder& b) { overlap(b, dp); });
   step.spans(0, {{0, 0, 0, 2}, {0, 2, 0, 0}, {0, 2, 2, 4}, {0, 0, 0, 0}});
-  step.spans(1, {{0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}});
+  step.spans(1, {{0, 0, 0, 3}, {0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}});
   step.span(0, 1).state = SpanState::kArrived;
   step.span(0, 3).state = SpanState::kIssued;
   step.span(1, 0).state = SpanState::kRunning;
@@ -229,7 +229,7 @@ TEST_CASE("a rank whose peer never came waits until the end") {
   }
   step.end(100);
   CHECK(text_of(step, 0) == "0-2 compute #0, 2-4 compute #2, 4-100 waiting #1");
-  CHECK(text_of(step, 1) == "0-100 compute #0");
+  CHECK(text_of(step, 1) == "0-3 compute #0, 3-100 idle");  // it died
 }
 
 /// Tiles the step, and what the compute stream ran is compute or recompute to the nanosecond.

@@ -269,6 +269,7 @@ TEST_CASE("a failed rank ends the run at the timeout, and the trace says who wai
   CHECK(tracks[0].spans[1].state == SpanState::kArrived);
   CHECK(tracks[0].spans[2].state != SpanState::kDone);
   CHECK(tracks[1].spans[0].state == SpanState::kRunning);
+  CHECK(tracks[1].spans[0].ended == 1'000'000'000);  // as long as its rank lived
   REQUIRE(two.trace().stalls.size() == 2);
   CHECK(two.trace().stalls[0].rank == 0);
   CHECK(two.trace().stalls[0].missing == std::vector<std::int32_t>{1});

@@ -50,12 +50,12 @@ std::shared_ptr<const Compared> CompareErrand::result() const {
   return result_;
 }
 
-bool CompareErrand::step(const Checkpoint& checkpoint) {
+bool CompareErrand::step(const StopCheck& stop_check) {
   const auto result = std::make_shared<Compared>();
   result->b = b_;
   try {
-    result->a = a_ != nullptr ? a_ : simulate_document(b_->scenario, checkpoint);
-    pass_checkpoint(checkpoint);
+    result->a = a_ != nullptr ? a_ : simulate_document(b_->scenario, stop_check);
+    check_stop(stop_check);
     compare(*result);
   } catch (const InterruptedError&) {
     throw;

@@ -44,7 +44,7 @@ class CompareErrand : public Errand {
   /// Null until it is done.
   std::shared_ptr<const Compared> result() const;
 
-  bool step(const Checkpoint& checkpoint) override;
+  bool step(const StopCheck& stop_check) override;
 
  private:
   DocumentPtr a_;

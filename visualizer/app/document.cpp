@@ -82,14 +82,14 @@ bool has_foreign_traces(const fs::path& folder) {
   });
 }
 
-Opened open_foreign(const fs::path& path, const Checkpoint& checkpoint) {
-  return {Scenario{}, import_document(path.string(), checkpoint), nullptr};
+Opened open_foreign(const fs::path& path, const StopCheck& stop_check) {
+  return {Scenario{}, import_document(path.string(), stop_check), nullptr};
 }
 
-Opened open_folder(const fs::path& folder, const Checkpoint& checkpoint) {
+Opened open_folder(const fs::path& folder, const StopCheck& stop_check) {
   if (!fs::exists(folder / "scenario.json")) {
     if (has_foreign_traces(folder)) {
-      return open_foreign(folder, checkpoint);
+      return open_foreign(folder, stop_check);
     }
     throw BadInputError(kComponent,
                         fmt::format("{}: a folder with neither scenario.json (a training run) nor "
@@ -98,7 +98,7 @@ Opened open_folder(const fs::path& folder, const Checkpoint& checkpoint) {
   }
   const std::optional<fs::path> trace = newest_trace(folder);
   if (trace) {
-    const DocumentPtr document = load_document(trace->string(), checkpoint);
+    const DocumentPtr document = load_document(trace->string(), stop_check);
     return {document->scenario, document, nullptr};
   }
   return {load_scenario((folder / "scenario.json").string()), nullptr, nullptr};
@@ -123,18 +123,18 @@ Opened open_json(const std::string& path) {
 
 }  // namespace
 
-DocumentPtr simulate_document(const Scenario& scenario, const Checkpoint& checkpoint) {
+DocumentPtr simulate_document(const Scenario& scenario, const StopCheck& stop_check) {
   const auto document = std::make_shared<Document>();
   document->scenario = resolved(scenario);
   require_valid(document->scenario);
-  document->plan = make_plan(document->scenario, {false, false, checkpoint});
-  pass_checkpoint(checkpoint);
+  document->plan = make_plan(document->scenario, {false, false, stop_check});
+  check_stop(stop_check);
   sim::SimulationOptions options;
-  options.checkpoint = checkpoint;
+  options.stop_check = stop_check;
   document->trace = sim::simulate(document->plan, document->scenario.cluster, options).trace;
-  pass_checkpoint(checkpoint);
+  check_stop(stop_check);
   document->memory = memory_report(document->scenario, {.plan = &document->plan});
-  pass_checkpoint(checkpoint);
+  check_stop(stop_check);
   return finished(document);
 }
 
@@ -142,9 +142,9 @@ DocumentPtr at_step(const Document& document, int step) {
   return finished(std::make_shared<Document>(document), step);
 }
 
-DocumentPtr load_document(const std::string& path, const Checkpoint& checkpoint) {
+DocumentPtr load_document(const std::string& path, const StopCheck& stop_check) {
   const auto document = std::make_shared<Document>();
-  LoadedTrace loaded = load_trace(path, checkpoint);
+  LoadedTrace loaded = load_trace(path, stop_check);
   document->scenario = std::move(loaded.scenario);
   document->plan = std::move(loaded.plan);
   document->trace = std::move(loaded.trace);
@@ -153,14 +153,14 @@ DocumentPtr load_document(const std::string& path, const Checkpoint& checkpoint)
   return finished(document);
 }
 
-DocumentPtr import_document(const std::string& path, const Checkpoint& checkpoint) {
+DocumentPtr import_document(const std::string& path, const StopCheck& stop_check) {
   const auto document = std::make_shared<Document>();
-  document->imported = std::make_shared<const ImportedTrace>(import_kineto({path}, checkpoint));
+  document->imported = std::make_shared<const ImportedTrace>(import_kineto({path}, stop_check));
   document->file = path;
   return document;
 }
 
-Opened open_path(const std::string& path, const Checkpoint& checkpoint) {
+Opened open_path(const std::string& path, const StopCheck& stop_check) {
   const fs::path file(path);
   if (!fs::exists(file)) {
     if (const Preset* preset = find_preset(path)) {
@@ -169,17 +169,17 @@ Opened open_path(const std::string& path, const Checkpoint& checkpoint) {
     throw BadInputError(kComponent, fmt::format("{}: there is no such file", path));
   }
   if (fs::is_directory(file)) {
-    return open_folder(file, checkpoint);
+    return open_folder(file, stop_check);
   }
   const std::string start = beginning(file, kLookedAt);
   if (start.empty()) {
     throw BadInputError(kComponent, fmt::format("{}: the file is empty", path));
   }
   if (start.starts_with(kTraceMark)) {
-    const DocumentPtr document = load_document(path, checkpoint);
+    const DocumentPtr document = load_document(path, stop_check);
     return {document->scenario, document, nullptr};
   }
-  return is_foreign_trace(start) ? open_foreign(file, checkpoint) : open_json(path);
+  return is_foreign_trace(start) ? open_foreign(file, stop_check) : open_json(path);
 }
 
 }  // namespace lockstep::app

@@ -5,13 +5,13 @@
 #include <memory>
 #include <string>
 
-#include "core/checkpoint.h"
 #include "core/collective_record.h"
 #include "core/imported_trace.h"
 #include "core/memory_report.h"
 #include "core/plan.h"
 #include "core/report.h"
 #include "core/scenario.h"
+#include "core/stop_check.h"
 #include "core/trace.h"
 
 namespace lockstep::app {
@@ -33,13 +33,13 @@ using DocumentPtr = std::shared_ptr<const Document>;
 using RecordPtr = std::shared_ptr<const CollectiveRecord>;
 
 /// Plans and simulates, as `lockstep simulate` does. BadInputError for a scenario with problems.
-DocumentPtr simulate_document(const Scenario& scenario, const Checkpoint& checkpoint = {});
+DocumentPtr simulate_document(const Scenario& scenario, const StopCheck& stop_check = {});
 /// The same with another step of its trace shown.
 DocumentPtr at_step(const Document& document, int step);
 /// Of a native trace.
-DocumentPtr load_document(const std::string& path, const Checkpoint& checkpoint = {});
+DocumentPtr load_document(const std::string& path, const StopCheck& stop_check = {});
 /// Of the trace of another tool: a file, or a folder with one for each rank.
-DocumentPtr import_document(const std::string& path, const Checkpoint& checkpoint = {});
+DocumentPtr import_document(const std::string& path, const StopCheck& stop_check = {});
 
 /// What a path turned out to be: a scenario to edit, and a document where it holds a trace.
 struct Opened {
@@ -52,6 +52,6 @@ struct Opened {
 /// A scenario, a Hugging Face config.json, a native trace, a recorded collective, the folder of a
 /// training run, a trace of PyTorch's profiler or another Chrome JSON (plain, gzip, a folder of
 /// them), or a preset's id. BadInputError says what it is instead.
-Opened open_path(const std::string& path, const Checkpoint& checkpoint = {});
+Opened open_path(const std::string& path, const StopCheck& stop_check = {});
 
 }  // namespace lockstep::app

@@ -73,11 +73,11 @@ std::string ExportErrand::error() const {
   return error_;
 }
 
-bool ExportErrand::step(const Checkpoint& checkpoint) {
+bool ExportErrand::step(const StopCheck& stop_check) {
   std::string error;
   try {
-    pass_checkpoint(checkpoint);
-    write_(checkpoint);
+    check_stop(stop_check);
+    write_(stop_check);
   } catch (const InterruptedError&) {
     throw;
   } catch (const std::exception& failure) {
@@ -90,8 +90,8 @@ bool ExportErrand::step(const Checkpoint& checkpoint) {
 }
 
 ExportErrand::Write trace_writer(ExportForm form, DocumentPtr document, std::string path) {
-  return [=](const Checkpoint& checkpoint) {
-    export_trace({trace_form(form), path, {}, checkpoint},
+  return [=](const StopCheck& stop_check) {
+    export_trace({trace_form(form), path, {}, stop_check},
                  document->scenario,
                  document->plan,
                  document->trace);
@@ -99,7 +99,7 @@ ExportErrand::Write trace_writer(ExportForm form, DocumentPtr document, std::str
 }
 
 ExportErrand::Write text_writer(std::string text, std::string path) {
-  return [text = std::move(text), path = std::move(path)](const Checkpoint&) {
+  return [text = std::move(text), path = std::move(path)](const StopCheck&) {
     write_whole(path, {text}, "export");
   };
 }

@@ -48,7 +48,7 @@ std::string export_path(const ExportKind& kind,
 /// it, and nothing is left of what was being written.
 class ExportErrand : public Errand {
  public:
-  using Write = std::function<void(const Checkpoint&)>;
+  using Write = std::function<void(const StopCheck&)>;
   ExportErrand(std::string path, Write write) : path_(std::move(path)), write_(std::move(write)) {}
 
   const std::string& path() const { return path_; }
@@ -56,7 +56,7 @@ class ExportErrand : public Errand {
   /// One line, when it is done; empty when all went well.
   std::string error() const;
 
-  bool step(const Checkpoint& checkpoint) override;
+  bool step(const StopCheck& stop_check) override;
 
  private:
   std::string path_;

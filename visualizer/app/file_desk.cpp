@@ -121,7 +121,7 @@ void FileDesk::before_frame() {
   }
   const std::string path = std::exchange(picture_, {});
   write(path,
-        [path, image = shot::take_picture()](const Checkpoint&) { shot::save_png(path, image); });
+        [path, image = shot::take_picture()](const StopCheck&) { shot::save_png(path, image); });
 }
 
 void FileDesk::finish_export() {

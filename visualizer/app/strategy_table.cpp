@@ -63,7 +63,7 @@ std::string StrategyTable::key_of(Scenario scenario) {
 
 StrategyOutcome StrategyTable::outcome_of(const std::string& words,
                                           const Scenario& scenario,
-                                          const Checkpoint& checkpoint) {
+                                          const StopCheck& stop_check) {
   const std::string key = key_of(scenario);
   StrategyOutcome outcome;
   const auto known = known_.find(key);
@@ -72,7 +72,7 @@ StrategyOutcome StrategyTable::outcome_of(const std::string& words,
     outcome = known != known_.end() ? known->second : kept->second;
     outcome.words = words;
   } else {
-    outcome = sim::compare(words, scenario, true, checkpoint);
+    outcome = sim::compare(words, scenario, true, stop_check);
     ++simulated_;
   }
   const std::lock_guard lock(mutex_);
@@ -80,13 +80,13 @@ StrategyOutcome StrategyTable::outcome_of(const std::string& words,
   return outcome;
 }
 
-bool StrategyTable::step(const Checkpoint& checkpoint) {
+bool StrategyTable::step(const StopCheck& stop_check) {
   const std::string& words = words_[done_];
   StrategyOutcome outcome;
   try {
     const bool own = done_ == 0;
     outcome =
-        outcome_of(words, own ? scenario_ : with_strategy(base_, words, devices_), checkpoint);
+        outcome_of(words, own ? scenario_ : with_strategy(base_, words, devices_), stop_check);
   } catch (const InterruptedError&) {
     throw;
   } catch (const std::exception& error) {

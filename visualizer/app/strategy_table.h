@@ -43,13 +43,13 @@ class StrategyTable : public Errand {
   /// How many rows were planned and simulated here, and not taken from the table before.
   std::size_t simulated() const { return simulated_; }
 
-  bool step(const Checkpoint& checkpoint) override;
+  bool step(const StopCheck& stop_check) override;
 
  private:
   static std::string key_of(Scenario scenario);
   StrategyOutcome outcome_of(const std::string& words,
                              const Scenario& scenario,
-                             const Checkpoint& checkpoint);
+                             const StopCheck& stop_check);
 
   Scenario scenario_;
   Scenario base_;  ///< with the shared batch

@@ -140,8 +140,8 @@ void Worker::run_errand(std::unique_lock<std::mutex>& lock) {
 namespace {
 
 /// What a path holds, simulated where it is only a scenario.
-DocumentPtr document_of(const std::string& path, const Checkpoint& checkpoint) {
-  Opened opened = open_path(path, checkpoint);
+DocumentPtr document_of(const std::string& path, const StopCheck& stop_check) {
+  Opened opened = open_path(path, stop_check);
   if (opened.document != nullptr && opened.document->imported != nullptr) {
     throw BadInputError("open",
                         fmt::format("{}: the trace of another tool has no plan to compare by; the "
@@ -149,7 +149,7 @@ DocumentPtr document_of(const std::string& path, const Checkpoint& checkpoint) {
                                     path));
   }
   return opened.document != nullptr ? std::move(opened.document)
-                                    : simulate_document(opened.scenario, checkpoint);
+                                    : simulate_document(opened.scenario, stop_check);
 }
 
 }  // namespace
@@ -169,14 +169,14 @@ void Worker::check_errand(const std::shared_ptr<Errand>& errand) const {
 /// Whatever goes wrong is a sentence for a dialog: the window goes on.
 std::optional<Result> Worker::answer(const Request& request) {
   Result result{.number = request.number, .path = request.path};
-  const Checkpoint checkpoint = [this] { check_request(); };
+  const StopCheck stop_check = [this] { check_request(); };
   try {
     Scenario scenario = request.scenario;
     result.document = request.document != nullptr && request.step >= 0
                           ? at_step(*request.document, request.step)
                           : request.document;
     if (!request.path.empty()) {
-      Opened opened = open_path(request.path, checkpoint);
+      Opened opened = open_path(request.path, stop_check);
       if (opened.record != nullptr) {
         result.record = std::move(opened.record);
         return result;
@@ -187,10 +187,10 @@ std::optional<Result> Worker::answer(const Request& request) {
       result.document = std::move(opened.document);
     }
     if (result.document == nullptr && validate(resolved(scenario)).empty()) {
-      result.document = simulate_document(scenario, checkpoint);
+      result.document = simulate_document(scenario, stop_check);
     }
     if (!request.baseline.empty()) {
-      result.baseline = document_of(request.baseline, checkpoint);
+      result.baseline = document_of(request.baseline, stop_check);
     }
   } catch (const InterruptedError&) {
     return std::nullopt;

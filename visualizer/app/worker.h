@@ -1,6 +1,6 @@
 // Worker: the thread that plans, simulates and reads files while the window goes on. One request at
 // a time; a newer one replaces one that waits and ends one that has run for a while, and results of
-// older ones are known by their number. Work is ended where it passes a checkpoint, every few
+// older ones are known by their number. Work is ended where it calls its stop check, every few
 // milliseconds.
 //
 // Errands are what views want computed for themselves, in pieces. They run while no request waits:
@@ -49,8 +49,8 @@ class Errand {
  public:
   virtual ~Errand() = default;
   /// One piece of the work, on the worker's thread; false when nothing is left. Hands over what it
-  /// makes by itself. Throws nothing but what the checkpoint throws, and can then be called again.
-  virtual bool step(const Checkpoint& checkpoint) = 0;
+  /// makes by itself. Throws nothing but what the stop check throws, and can then be called again.
+  virtual bool step(const StopCheck& stop_check) = 0;
 };
 
 class Worker {

@@ -94,8 +94,9 @@ std::string divisible_neighbours(std::int32_t degree, std::int32_t microbatches)
 void check_microbatches(const ScheduleRequest& request, std::vector<std::string>& found) {
   if (one_stage_per_rank(request.kind) && request.microbatches < request.pipeline_degree) {
     found.push_back(fmt::format(
-        "{} needs at least as many micro-batches as pipeline ranks: {} micro-batches, {} ranks "
-        "(PyTorch refuses fewer for its single-stage schedules since 1F1B hung with one "
+        "{} needs at least as many micro-batches as pipeline ranks: {} micro-batches, {} ranks; "
+        "raise training.accumulate (PyTorch refuses fewer for its single-stage schedules since "
+        "1F1B hung with one "
         "micro-batch, pytorch pull request 144702)",
         name_of(request.kind),
         request.microbatches,

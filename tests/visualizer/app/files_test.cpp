@@ -355,16 +355,16 @@ TEST_CASE("planning and simulating pass checkpoints and end where one throws") {
   PlanOptions options{false, false, [&] { ++passed; }};
   const Plan plan = make_plan(scenario, options);
   CHECK(passed > 1);
-  options.checkpoint = [] { throw InterruptedError("test", "no longer wanted"); };
+  options.stop_check = [] { throw InterruptedError("test", "no longer wanted"); };
   CHECK_THROWS_AS(make_plan(scenario, options), InterruptedError);
 
   sim::SimulationOptions simulation;
   passed = 0;
-  simulation.checkpoint = [&] { ++passed; };
+  simulation.stop_check = [&] { ++passed; };
   const sim::Simulation run = sim::simulate(plan, scenario.cluster, simulation);
   CHECK(passed > 1);
   CHECK(run.trace.steps.front().end ==
         sim::simulate(plan, scenario.cluster).trace.steps.front().end);
-  simulation.checkpoint = options.checkpoint;
+  simulation.stop_check = options.stop_check;
   CHECK_THROWS_AS(sim::simulate(plan, scenario.cluster, simulation), InterruptedError);
 }

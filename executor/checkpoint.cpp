@@ -67,9 +67,16 @@ bool all_finite_as(const NamedTensor& tensor) {
   return true;
 }
 
+/// Of integers: always.
 bool all_finite(const NamedTensor& tensor) {
-  return tensor.dtype == DType::kFp64 ? all_finite_as<double>(tensor)
-                                      : all_finite_as<float>(tensor);
+  switch (tensor.dtype) {
+    case DType::kFp64:
+      return all_finite_as<double>(tensor);
+    case DType::kFp32:
+      return all_finite_as<float>(tensor);
+    default:
+      return true;
+  }
 }
 
 }  // namespace
@@ -155,30 +162,23 @@ void CheckpointWriter::finish(std::int32_t rank) {
       copy_part(each, part, file);  // all have shown theirs: nobody changes the claims now
     }
   }
-  std::string broken;
-  for (const auto& [name, tensor] : tensors) {
-    if (!all_finite(tensor)) {
-      broken = name;
-    }
-  }
   for (std::size_t part = 0; part < kMostParts; ++part) {
     if (!file.boxes[part].empty()) {
       const auto rows = static_cast<std::int64_t>(file.boxes[part].size()) / kBoxNumbers;
       NamedTensor& data = file.data[part];
       data.shape = {static_cast<std::int64_t>(data.data.size()) / size_of(data.dtype)};
-      if (!all_finite(data)) {
-        broken = part_name(part);
-      }
       tensors[part_name(part)] = std::move(data);
       tensors[part_name(part) + ".boxes"] = {
           DType::kInt64, {rows, kBoxNumbers}, bytes_of(file.boxes[part])};
     }
   }
   write_safetensors(partial() / fmt::format("rank-{:05}.safetensors", rank), tensors);
+  const auto broken = std::find_if(
+      tensors.begin(), tensors.end(), [](const auto& it) { return !all_finite(it.second); });
   const std::lock_guard lock(mutex_);
   finished_.insert(rank);
-  if (!broken.empty()) {
-    broken_ = fmt::format("{} of rank {}", broken, rank);
+  if (broken != tensors.end()) {
+    broken_ = fmt::format("{} of rank {}", broken->first, rank);
   }
 }
 

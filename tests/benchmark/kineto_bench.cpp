@@ -3,7 +3,6 @@
 // and packed, on one core. Budget: 1,000,000 events in less than 5 s.
 //
 //     kineto_bench
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -89,16 +88,9 @@ void from_memory(benchmark::State& state) {
 /// Plain or packed, as `pack` (a shell command from a file to standard output) makes it.
 void from_file(benchmark::State& state, const std::string& pack) {
   const test::TemporaryFolder folder;
-  const std::string plain = folder.file("plain.json");
-  const std::string path = folder.file("packed");
-  std::FILE* file = std::fopen(plain.c_str(), "wb");
-  if (file == nullptr) {
-    state.SkipWithError("the temporary folder cannot be written");
-    return;
-  }
   const std::string text = file_text();
-  std::fwrite(text.data(), 1, text.size(), file);
-  std::fclose(file);
+  const std::string plain = folder.write("plain.json", text);
+  const std::string path = folder.file("packed");
   if (std::system(fmt::format("{} {} > {}", pack, plain, path).c_str()) != 0) {
     state.SkipWithError("packing failed");
   }

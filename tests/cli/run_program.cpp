@@ -2,7 +2,6 @@
 
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -13,27 +12,19 @@
 namespace lockstep::test {
 namespace {
 
-/// Tests run side by side: every process and call has names of its own.
-std::string unique_path(const std::string& name) {
-  static int calls = 0;
-  return (std::filesystem::temp_directory_path() /
-          ("lockstep-" + std::to_string(getpid()) + "-" + std::to_string(calls++) + "-" + name))
-      .string();
-}
-
 std::string text_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   text << file.rdbuf();
-  std::filesystem::remove(path);
   return text.str();
 }
 
 }  // namespace
 
 ProgramResult run_program(const std::string& arguments, const std::string& environment) {
-  const std::string out = unique_path("out");
-  const std::string err = unique_path("err");
+  const TemporaryFolder folder;
+  const std::string out = folder.file("out");
+  const std::string err = folder.file("err");
   const std::string command =
       "{ " + environment + " " LOCKSTEP_PROGRAM " " + arguments + "; } >" + out + " 2>" + err;
   const int status = std::system(command.c_str());
@@ -77,15 +68,6 @@ int interrupt_program(const std::vector<std::string>& arguments) {
     throw std::runtime_error("did not start, or did not exit by itself: " + program);
   }
   return WEXITSTATUS(status);
-}
-
-TemporaryFile::TemporaryFile(const std::string& name, const std::string& text)
-    : path_(unique_path(name)) {
-  std::ofstream(path_, std::ios::binary) << text;
-}
-
-TemporaryFile::~TemporaryFile() {
-  std::filesystem::remove(path_);
 }
 
 }  // namespace lockstep::test

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/temporary_folder.h"
+
 namespace lockstep::test {
 
 struct ProgramResult {
@@ -22,13 +24,12 @@ int interrupt_program(const std::vector<std::string>& arguments);
 /// A file that exists until the object dies.
 class TemporaryFile {
  public:
-  TemporaryFile(const std::string& name, const std::string& text);
-  ~TemporaryFile();
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  TemporaryFile(const std::string& name, const std::string& text)
+      : path_(folder_.write(name, text)) {}
   const std::string& path() const { return path_; }
 
  private:
+  TemporaryFolder folder_;
   std::string path_;
 };
 

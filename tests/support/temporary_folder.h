@@ -20,8 +20,9 @@ class TemporaryFolder {
  public:
   TemporaryFolder() {
     std::string name = (std::filesystem::temp_directory_path() / "lockstep-test-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr)
+    if (::mkdtemp(name.data()) == nullptr) {
       throw std::runtime_error("cannot make " + name);
+    }
     path_ = name;
   }
   TemporaryFolder(const TemporaryFolder&) = delete;

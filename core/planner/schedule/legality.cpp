@@ -96,8 +96,7 @@ void check_microbatches(const ScheduleRequest& request, std::vector<std::string>
     found.push_back(fmt::format(
         "{} needs at least as many micro-batches as pipeline ranks: {} micro-batches, {} ranks; "
         "raise training.accumulate (PyTorch refuses fewer for its single-stage schedules since "
-        "1F1B hung with one "
-        "micro-batch, pytorch pull request 144702)",
+        "1F1B hung with one micro-batch, pytorch pull request 144702)",
         name_of(request.kind),
         request.microbatches,
         request.pipeline_degree));

@@ -1,7 +1,6 @@
 #include "core/io/trace_io.h"
 
 #include <filesystem>
-#include <fstream>
 #include <functional>
 
 #include "core/error.h"
@@ -136,9 +135,8 @@ TEST_CASE("a file whose scenario gives another plan is refused") {
   const Run run = some_run();
   const std::string bytes = encode_trace(
       {scenario_text(run.scenario), plan_fingerprint(run.plan) + 1, true, true, run.trace});
-  std::ofstream(folder.file("b.trace"), std::ios::binary) << bytes;
-  CHECK_THAT(refusal([&] { load_trace(folder.file("b.trace")); }),
-             ContainsSubstring("another plan"));
+  const std::string path = folder.write("b.trace", bytes);
+  CHECK_THAT(refusal([&] { load_trace(path); }), ContainsSubstring("another plan"));
 }
 
 TEST_CASE("spans that do not belong to the plan are refused when a file is loaded") {
